@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from planproof.cli.pages import SOURCES
+from planproof.cli.code_examples import SOURCES
 from planproof.project.request import Request
 from planproof.report.model import Report
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+LARGEST_NOTE = 2**28
+"""Bytes of a journal entry or a note, at most: it may name a million files."""
 _LARGE = 2**16
 # A pipe that nobody writes to would not open.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import DecimalException
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.blocks.queries import bind_query, bind_whole
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import find_unresolved_routine
@@ -188,7 +188,7 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     except AnalysisError as error:
         raise _translate_error(error, env) from None
     try:
-        root = bind_query(tree, env, None)
+        root = bind_whole(tree, env)
     except AnalysisError as error:
         earlier = (
             find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_undefined_window(tree, env)
@@ -430,13 +430,7 @@ def _make_dropped_finding(rules: str, reason: str) -> Finding:
     return Finding(Verdict.WARNING, "PP202", "rewritten", message=f"the rewriting by {rules} was dropped: {reason}")
 
 
-def make_environment(
-    sql: str,
-    catalog: Catalog | None,
-    conf: Conf,
-    registry: Registry | None = None,
-    parameters: Mapping[str, object] | None = None,
-) -> Environment:
+def make_environment(sql: str, catalog: Catalog | None, conf: Conf, registry: Registry | None = None) -> Environment:
     """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
     return Environment(sql, catalog or Catalog(), conf, registry or functions_of(conf), bind_query)
 

@@ -55,7 +55,14 @@ def shorten_names(message: str) -> str:
 
 
 class AnalysisError(Exception):
-    """Spark would reject this query. `condition` is Spark's, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`."""
+    """Spark would reject this query. `condition` is Spark's, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`.
+
+    `by_rule`: whether a rule of Spark's analyzer raises it, or else `CheckAnalysis`; None where the condition tells.
+    `waited`: the rules come to it in a second round, when the tables below are known; None where that is not known.
+    """
+
+    by_rule: bool | None = None
+    waited: bool | None = None
 
     def __init__(self, condition: str, message: str, origin: Origin | None = None) -> None:
         message = shorten_names(message)

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from planproof_engine.records import record
-from planproof_engine.types import DataType, as_nullable
+from planproof_engine.types import DataType, as_nullable, drop_lengths
 
 T = TypeVar("T")
 
@@ -180,6 +180,10 @@ class PhysicalSchema(Schema[PhysicalField]):
 
     def as_nullable(self) -> PhysicalSchema:
         return PhysicalSchema(tuple(PhysicalField(f.name, as_nullable(f.type), True) for f in self.fields))
+
+    def drop_lengths(self) -> PhysicalSchema:
+        """Without the lengths of char and varchar: Spark checks them as it writes, and files hold texts."""
+        return PhysicalSchema(tuple(PhysicalField(f.name, drop_lengths(f.type), f.nullable) for f in self.fields))
 
 
 @record(frozen=True, slots=True)

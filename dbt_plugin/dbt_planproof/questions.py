@@ -13,7 +13,6 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log
 from dbt_planproof.absence import read_command
-from dbt_planproof.both import merge_reports
 from dbt_planproof.message import describe_failure, describe_watched, list_changes, list_remarks, list_suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
@@ -272,3 +271,34 @@ def _may_pass(report: Report, model: Model) -> bool:
     table that is half way is for `recover`, which would replace dbt's table by the one that it knows."""
     began = model.materialized == "incremental" and bool(report.strategy)
     return model.settings.in_force.on_internal_error == "pass" and not began and not report.details.unsettled
+
+
+_COUNTED = {"PP506": "PP505", "PP508": "PP507"}
+"""What a term is called once its rows are counted, by its code before."""
+
+
+def merge_reports(checked: Report, audited: Report) -> Report:
+    """The report of an audit, with what the check of the query found besides.
+
+    Where both judge one term, the stored rows decide, and the query says where the column is written.
+    """
+    if audited.outcome == "failed":
+        return audited if checked.outcome == "failed" else replace(checked, error=audited.error)
+    judged = {_term(finding) for finding in audited.findings}
+    of_query = tuple(f for f in checked.findings if _term(f) not in judged)
+    places = {f.field: f.origin for f in checked.findings if f.field and f.origin}
+    planes = {p.plane: p for p in checked.planes}
+    planes |= {p.plane: p for p in audited.planes if p.status == "read" or p.plane not in planes}
+    invariants = {i.invariant: i for i in audited.invariants}
+    invariants |= {i.invariant: i for i in checked.invariants if i.enforced}
+    return replace(
+        audited,
+        findings=(*of_query, *(replace(f, origin=f.origin or places.get(f.field or "")) for f in audited.findings)),
+        planes=tuple(planes.values()),
+        invariants=tuple(invariants.values()),
+        rewrites=checked.rewrites,
+    )
+
+
+def _term(finding: Finding) -> tuple[str, str | None, str | None]:
+    return _COUNTED.get(finding.code, finding.code), finding.field, finding.promised

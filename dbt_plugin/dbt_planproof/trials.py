@@ -21,7 +21,7 @@ from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, parse_question
 from planproof.publish.data_tests.one_query import SHARED, count_together
-from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, judge_result, report_not_run
+from planproof.publish.data_tests.trial import COUNTED, DataTest, NotRun, StagedRows
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import RelationName
@@ -313,7 +313,7 @@ class Trials:
         try:
             why = self._why_more(node, own)
             if why is not None:
-                return report_not_run(node.name, why, *_find_declaration(node))
+                return _describe(node).report_not_run(why)
             test, whole = self._prepare(node)
             with self.here.hide_node():
                 self._compile(test, staged)
@@ -335,9 +335,8 @@ class Trials:
                 result, ground = known or (run_test(self.adapter, test, self.manifest), COUNTED)
         except Exception as error:
             return _make_error_result(node, error)
-        limits = (test.config.severity, test.config.warn_if, test.config.error_if)
         numbers = (result.failures, result.should_warn, result.should_error)
-        tested = judge_result(node.name, *numbers, limits, staged, asked, *_find_declaration(node), ground)
+        tested = _describe(test, asked).judge(*numbers, staged, ground)
         if begun.whole:
             tests.answers[node.unique_id] = (result, tested.said)
         return tested
@@ -371,14 +370,12 @@ def _make_result(test: Any, found: Failures) -> tuple[Any, str]:
 def _make_error_result(node: Any, error: Exception) -> DataTestResult:
     """A test's own errors are of many classes, and dbt reports them at its node."""
     if isinstance(error, NotRun):
-        return report_not_run(node.name, str(error), *_find_declaration(node))
+        return _describe(node).report_not_run(str(error))
     if place_of(error) is not None:
         why = f"{describe(error)}; dbt runs this test after the publish, as without planproof. Please report it"
-        return report_not_run(node.name, why, *_find_declaration(node))
+        return _describe(node).report_not_run(why)
     said = str(error).strip().splitlines()
-    return report_not_run(
-        node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_find_declaration(node)
-    )
+    return _describe(node).report_not_run(f"it fails over the staged rows: {said[0] if said else error!r}")
 
 
 def _stores(test: Any) -> bool:
@@ -386,9 +383,11 @@ def _stores(test: Any) -> bool:
     return bool(getattr(read_flags(), "STORE_FAILURES", False) if own is None else own)
 
 
-def _find_declaration(node: Any) -> tuple[str | None, str | None]:
-    """The column that a test is declared for, and the file."""
-    return getattr(node, "column_name", None), str(node.original_file_path) if node.original_file_path else None
+def _describe(node: Any, sql: str = "") -> DataTest:
+    """A test of dbt's with its limits, the column that it is declared for, and the file; `sql` is what it asks."""
+    limits = {name: getattr(node.config, name) for name in ("severity", "warn_if", "error_if")}
+    file = str(node.original_file_path) if node.original_file_path else None
+    return DataTest(node.name, sql, **limits, column=getattr(node, "column_name", None), place=file)
 
 
 def _read_state(session: Session, relations: Relied, seen: dict[str, str | None]) -> str | None:

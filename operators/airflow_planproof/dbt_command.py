@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.processes import Process, end_process
 from airflow_planproof.work import CANCEL_SECONDS
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def is_guarded_run(arguments: Sequence[str]) -> bool:
     return bool(arguments) and arguments[0] in GUARDED
 
 
-def run_dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
-    """Runs dbt in this process; `told` gets each of its events, in the thread that fires it."""
+def run_dbt_here(arguments: Sequence[str], on_event: Callable[[Any], None]) -> Ended:
+    """Runs dbt in this process; `on_event` gets each of its events, in the thread that fires it."""
     try:
         from dbt.cli.main import dbtRunner
     except ImportError as error:
@@ -59,7 +59,7 @@ def run_dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended
         found = planproof.session.find_running()
         if found is not None:
             stack.enter_context(found.preserve_settings())
-        result = dbtRunner(callbacks=[told]).invoke(list(arguments))
+        result = dbtRunner(callbacks=[on_event]).invoke(list(arguments))
         if found is None and (own := planproof.session.find_running()) is not None:
             stack.callback(own.stop)
     if result.success:
@@ -149,7 +149,7 @@ class DbtElsewhere:
 
     def __init__(self, executable: str, log: Any) -> None:
         self._executable, self._log = executable, log
-        self._child: subprocess.Popen[str] | None = None
+        self._child: Process | None = None
 
     def run(self, arguments: Sequence[str]) -> Ended:
         """Raises `PlanproofCannotRun` where there is no such dbt, or where it would publish without planproof."""
@@ -182,16 +182,9 @@ class DbtElsewhere:
 
     def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
         """Asks dbt to end, which takes its Spark with it; after `seconds` it is killed. True where it ended."""
-        child = self._child
-        if child is None or child.poll() is not None:
-            return True
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGTERM)
-        end = time.monotonic() + seconds
-        while child.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        ended = child.poll() is not None
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        return ended
+        return end_process(self._child, _ask_to_end, seconds)
+
+
+def _ask_to_end(child: Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)

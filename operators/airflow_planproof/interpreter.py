@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_planproof.errors import PlanproofCannotRun
+from airflow_planproof.processes import Process, end_process
 from airflow_planproof.work import CANCEL_SECONDS
 
 if TYPE_CHECKING:
@@ -26,12 +25,15 @@ class Interpreter:
 
     def __init__(self, python: str, log: Any) -> None:
         self._python, self._log = python, log
-        self._child: subprocess.Popen[str] | None = None
+        self._child: Process | None = None
 
     def run(
-        self, request: Request, told: Callable[[Report], None], noted: Callable[[str], None] = lambda remark: None
+        self,
+        request: Request,
+        on_report: Callable[[Report], None],
+        on_remark: Callable[[str], None] = lambda remark: None,
     ) -> list[Report]:
-        """The reports of what is asked, each said to `told` as it comes, and remarks on the project to `noted`.
+        """The reports of what is asked, each given to `on_report` as it comes; `on_remark` gets those on the project.
 
         Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend.
         """
@@ -56,12 +58,12 @@ class Interpreter:
             with suppress(BrokenPipeError):
                 child.stdin.write(json.dumps({"request": request.to_dict()}) + "\n")
                 child.stdin.flush()
-            return self._read_answers(child.stdout, told, noted)
+            return self._read_answers(child.stdout, on_report, on_remark)
         finally:
             self.cancel()
 
     def _read_answers(
-        self, lines: IO[str], told: Callable[[Report], None], noted: Callable[[str], None]
+        self, lines: IO[str], on_report: Callable[[Report], None], on_remark: Callable[[str], None]
     ) -> list[Report]:
         from planproof.report import Report
 
@@ -70,9 +72,9 @@ class Interpreter:
             answer = json.loads(line)
             if "report" in answer:
                 reports.append(Report.from_dict(answer["report"]))
-                told(reports[-1])
+                on_report(reports[-1])
             elif "note" in answer:
-                noted(answer["note"])
+                on_remark(answer["note"])
             elif answer["end"] == "done":
                 return reports
             elif answer["end"] == "cannot run":
@@ -87,17 +89,10 @@ class Interpreter:
 
     def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
         """Ends the process, which cancels its Spark job first; after `seconds` it is killed. True where it ended."""
-        child = self._child
-        if child is None or child.poll() is not None:
-            return True
-        with suppress(OSError):
-            assert child.stdin is not None
-            child.stdin.close()
-        end = time.monotonic() + seconds
-        while child.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        ended = child.poll() is not None
-        with suppress(ProcessLookupError):  # Spark's JVM is in the same process group.
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        return ended
+        return end_process(self._child, _close_input, seconds)
+
+
+def _close_input(child: Process) -> None:
+    with suppress(OSError):
+        assert child.stdin is not None
+        child.stdin.close()

@@ -5,19 +5,14 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
+from attacked_database import RUN, Scene
 
 from planproof import Guard, Model
 from planproof.publish.transaction.journal import (
-    SWAPS,
     Entry,
     Move,
     PartitionSwap,
@@ -26,122 +21,8 @@ from planproof.publish.transaction.journal import (
     list_publishes,
     read,
 )
-from planproof.publish.transaction.leave import Departure, move_home
+from planproof.publish.transaction.leave import Departure, move_back
 from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES
-from planproof.session import open as opened
-from planproof.session.store import store_of
-
-RUN = "0123456789"
-LONG = float(os.environ.get("PLANPROOF_FUZZ_SECONDS", "20"))
-
-
-class Scene:
-    """A database with a table `t`, another database with `victim`, and folders that belong to nobody."""
-
-    def __init__(self, spark: Any, database: str, tmp_path: Path) -> None:
-        self.spark, self.database, self.other = spark, database, f"{database}_other"
-        self.session = opened(spark)
-        self.store = store_of(self.session)
-        for each in (self.database, self.other):
-            spark.sql(f"create database {each}")
-        spark.sql(f"create table {database}.t using parquet as select 1 as id")
-        spark.sql(f"create table {database}.near using parquet as select 2 as id")
-        spark.sql(f"create table {self.other}.victim using parquet as select 3 as id")
-        spark.sql(f"create table {self.other}.t using parquet as select 4 as id")
-        Guard(spark).publish(Model(f"{self.other}.t", "select 5 as id"))
-        self.home = database_root(self.session, (database,)).removeprefix("file:")
-        self.theirs = database_root(self.session, (self.other,)).removeprefix("file:")
-        self.folder = tmp_path / "nobodys"
-        (self.folder / "deep").mkdir(parents=True)
-        (self.folder / "deep" / "file").write_text("precious")
-        self.version = self.session.registered_table(f"{self.other}.t").location.removeprefix("file:")
-        self._entry: Entry | None = None
-        self.entry()
-        self.is_as_it_was()
-        self._first = self._all()
-
-    def _all(self) -> Any:
-        roots = (self.home, self.theirs, self.folder)
-        paths = [sorted(p for p in Path(root).rglob("*") if ".planproof" not in p.parts) for root in roots]
-        return paths, self.state()
-
-    def is_as_it_was(self) -> bool:
-        """Whether another test may have it: no file, link, folder or table came or went."""
-        self.store.delete(f"{self.home}/.planproof")
-        self.store.delete(f"{self.theirs}/.planproof")
-        return self._all() == getattr(self, "_first", None)
-
-    def entry(self) -> Entry:
-        """What a publish of `t` would write."""
-        self._entry = self._entry or self._published()
-        return self._entry
-
-    def _published(self) -> Entry:
-        guard = Guard(self.spark)
-        found: list[Entry] = []
-        plain = "planproof.publish.formats.Parquet.commit"
-        with pytest.MonkeyPatch.context() as patch:
-
-            def commit(room: Any, publication: Any) -> Any:
-                found.append(publication.entry)
-                raise RuntimeError("far enough")
-
-            patch.setattr(plain, commit)
-            guard.publish(Model(f"{self.database}.t", "select 9 as id"))
-        guard.recover(force=True)
-        own, stamp = found[0], f"{found[0].run}_{found[0].attempt}"
-        text = own.to_json().replace(stamp, f"{RUN}_1")
-        entry = Entry.from_json(text)
-        return replace(entry, run=RUN, attempt=1, owner=replace(entry.owner, pid=2**22 + 5, started="1"))
-
-    def write(self, entry: Entry, name: str | None = None) -> None:
-        self.write_text(json.dumps(asdict(entry)), name or f"{entry.slug}.{entry.run}_{entry.attempt}.1.json")
-
-    def write_text(self, text: str, name: str) -> None:
-        self.store.write(f"{self.home}/.planproof/journal/{name}", text)
-
-    def rows(self) -> Any:
-        """What readers see, where a table may move home."""
-        tables = {}
-        for name in (f"{self.database}.t", f"{self.database}.near", f"{self.other}.victim", f"{self.other}.t"):
-            self.spark.catalog.refreshTable(name)
-            tables[name] = [tuple(row) for row in self.spark.newSession().table(name).collect()]
-        return tables, (self.folder / "deep" / "file").read_text()
-
-    def state(self) -> Any:
-        """The catalog's names and places, and all files of both databases and of nobody: rows are made of these, and to
-        have Spark read them takes ten times as long."""
-        names = [
-            f"{db}.{row[1]}" for db in (self.database, self.other) for row in self.session.rows(f"show tables in {db}")
-        ]
-        places = {name: found.location for name in names if (found := self.session.registered_table(name)) is not None}
-        files = {
-            path: path.read_bytes()
-            for root in (self.home, self.theirs, str(self.folder))
-            for folder, _, inner in os.walk(root)
-            for path in (Path(folder, name) for name in inner)
-            if ".planproof" not in path.parts and path.is_file() and not path.is_symlink()
-        }
-        return places, files
-
-
-@pytest.fixture(scope="module")
-def scenes(spark: Any) -> Iterator[list[Scene]]:
-    made: list[Scene] = []
-    yield made
-    for scene in made:
-        for name in (scene.database, scene.other):
-            spark.sql(f"drop database if exists {name} cascade")
-
-
-@pytest.fixture
-def scene(spark: Any, scenes: list[Scene], tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """One for all tests that leave it as it was."""
-    if not scenes or not scenes[-1].is_as_it_was():
-        scenes.append(Scene(spark, f"journals{len(scenes)}_{os.getpid()}", tmp_path_factory.mktemp("scene")))
-    return scenes[-1]
 
 
 def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
@@ -382,7 +263,7 @@ def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
         link.symlink_to(theirs)
         for reports in (
             Guard(scene.spark).recover(force=True),
-            move_home(scene.session, scene.store, [scene.home], force=True),
+            move_back(scene.session, scene.store, [scene.home], force=True),
         ):
             assert "PP622" in [f.code for r in reports for f in r.findings], name
         assert scene.rows() == before
@@ -401,7 +282,7 @@ def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
         scene.store.delete(str(made))
         made.parent.mkdir(exist_ok=True)
         made.symlink_to(to)
-        reports = move_home(scene.session, scene.store, [scene.home], force=True)
+        reports = move_back(scene.session, scene.store, [scene.home], force=True)
         assert written.is_dir(), link
         assert "PP622" in [f.code for r in reports for f in r.findings], link
         made.unlink()
@@ -452,7 +333,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(every: bool, scene: Scene) 
         for name in names if every else (names[number % 3],):
             scene.store.write(note, json.dumps(asdict(Departure(name, version, home))))
             for force in (False, True) if every else (True,):
-                reports = move_home(scene.session, scene.store, [scene.home], force)
+                reports = move_back(scene.session, scene.store, [scene.home], force)
                 assert scene.rows() == before, (version, home, name)
             assert "failed" in [r.outcome for r in reports] or not scene.store.exists(note)
             scene.store.delete(note)
@@ -464,7 +345,7 @@ def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
     version = f"{scene.version.rpartition('.')[0]}.zz_9"
     for force in (False, True):
         scene.store.write(note, json.dumps(asdict(Departure(f"`{scene.database}`.`t`", version, f"{scene.home}/t"))))
-        move_home(scene.session, scene.store, [scene.home], force)
+        move_back(scene.session, scene.store, [scene.home], force)
         assert scene.rows() == before
 
 
@@ -478,7 +359,7 @@ def test_a_note_of_leaving_deletes_no_file_outside_of_the_home(scene: Scene) -> 
     for path in (f"{'../' * 30}{scene.folder}/deep/file", "aside/file"):
         form = asdict(Departure(f"`{scene.database}`.`t`", str(version), home, (path,)))
         scene.store.write(note, json.dumps(form))
-        reports = move_home(scene.session, scene.store, [scene.home])
+        reports = move_back(scene.session, scene.store, [scene.home])
         assert "names what no publish" in str(reports[0].error), reports
         assert scene.rows() == before, path
     link.unlink()
@@ -512,73 +393,3 @@ def test_an_old_table_is_no_folder_of_others(every: bool, scene: Scene) -> None:
                 assert Path(f"{scene.folder}/__planproof/t/x").is_dir()
                 emptied(scene)
         assert scene.state() == before, place
-
-
-STEPS = (*STATES, "")
-STRATEGIES = (*SWAPS, "")
-
-
-def spelled(text: str, random: Random) -> Any:
-    """A place or name in another spelling, or with a part of another one."""
-    how = random.randrange(9)
-    return (
-        text,
-        f"{text}/",
-        f"file:{text}" if text.startswith("/") else text.upper(),
-        text.replace("/", "//"),
-        f"{text}/../{text.rpartition('/')[2]}",
-        text.replace("t", "T", 1),
-        f"{text}/..",
-        text.replace("_", "%5F", 1),
-        None,
-    )[how]
-
-
-def put(form: Any, pool: list[Any], random: Random) -> None:
-    """Puts something of the pool in the place of one value of the form."""
-    inner = list(form) if isinstance(form, dict) else list(range(len(form)))
-    at = random.choice(inner)
-    if isinstance(form[at], (dict, list)) and form[at] and random.random() < 0.8:
-        put(form[at], pool, random)
-        return
-    if at in ("step", "strategy"):
-        form[at] = random.choice(STEPS if at == "step" else STRATEGIES)
-        return
-    found = random.choice(pool)
-    form[at] = spelled(found, random) if isinstance(found, str) and found and random.random() < 0.5 else found
-
-
-@pytest.mark.conformance
-def test_random_entries_harm_nobody(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries made of what others would have recovery touch: whatever becomes of them, nothing of anybody goes."""
-    monkeypatch.chdir(tmp_path)  # Where a relative path would lead.
-    plain, before = json.loads(json.dumps(asdict(scene.entry()))), scene.state()
-    stage = plain["stage_location"]
-    whole = {
-        "moves": [{"source": f"{stage}/a", "target": f"{scene.home}/t/a"}],
-        "partitions": [{"partition": "d=1", "old": f"{scene.home}/t/d=1", "new": f"{stage}/d=1"}],
-        "quarantine": {
-            "table": f"`{scene.database}`.`t__quarantine`",
-            "partition": f"quarantine_date=2024-01-01/quarantine_run={RUN}_1",
-            "location": f"{scene.home}/t__quarantine",
-        },
-    }
-    pool = [scene.home, scene.theirs, f"{scene.home}/near", f"{scene.home}/t", f"{scene.theirs}/victim", stage]
-    pool += [str(scene.folder), str(scene.folder / "deep" / "file"), scene.version, "", None, True, 1, [], {}]
-    pool += [f"`{db}`.`{name}`" for db in (scene.database, scene.other) for name in ("t", "near", "victim")]
-    pool += [value for value in plain.values() if isinstance(value, str)]
-    until, number, outcomes = time.monotonic() + LONG, 0, Counter[str]()
-    while time.monotonic() < until:
-        number += 1
-        random = Random(number)
-        form = json.loads(json.dumps({**plain, **{k: v for k, v in whole.items() if random.random() < 0.4}}))
-        form["step"], form["strategy"] = random.choice(STEPS), random.choice(STRATEGIES)
-        for _ in range(random.randrange(1, 4)):
-            put(form, pool, random)
-        file = f"{scene.home}/.planproof/journal/t.{RUN}_1.1.json"
-        scene.store.write(file, json.dumps(form))
-        outcomes.update(report.outcome for report in Guard(scene.spark).recover(force=True))
-        assert scene.state() == before, (number, form)
-        for name in scene.store.names(f"{scene.home}/.planproof/journal"):
-            scene.store.delete(f"{scene.home}/.planproof/journal/{name}")
-    print(f"{number} entries: {dict(outcomes)}")

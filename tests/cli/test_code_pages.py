@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from code_pages import FOLDER, render_pages
 
-from planproof.cli.pages import EXAMPLES, SOURCES, Case
+from planproof.cli.code_examples import EXAMPLES, SOURCES, Case
 from planproof.project.request import Request
 from planproof_engine.codes import CODES
 

@@ -136,12 +136,12 @@ def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
 def test_the_log_does_not_say_that_dbt_runs_a_test_which_a_later_publish_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of two models waits for the second one, and runs before that one is published."""
     from dbt_planproof import trials
-    from planproof.publish.data_tests.trial import report_not_run
+    from planproof.publish.data_tests.trial import DataTest
 
     told: list[str] = []
     nothing: Any = None
     known = trials.Trials(nothing, ThisThread())
-    waiting = report_not_run("a_test", "it reads beside, which is not built yet")
+    waiting = DataTest("a_test", "").report_not_run("it reads beside, which is not built yet")
     monkeypatch.setattr(trials.log, "info", told.append)
     monkeypatch.setattr(known, "_collect_tests", lambda: {"model.shop.own": [nothing]})
     monkeypatch.setattr(known, "_begin", lambda *args: waiting)

@@ -36,7 +36,7 @@ from planproof.publish.kernel import Publish
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Steps
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
@@ -394,9 +394,9 @@ def test_who_leaves_keeps_every_row_and_finds_no_folder_of_ours(name: str, case:
     session = opened(there.spark)
     if there.format.catalog is None:
         at = [database_root(session, (there.database,))]
-        reports = move_home(session, store_of(session), at)
+        reports = move_back(session, store_of(session), at)
         assert {r.outcome for r in reports} <= {"moved"}, [r.error for r in reports]
-        assert move_home(session, store_of(session), at) == [], "it is finished"
+        assert move_back(session, store_of(session), at) == [], "it is finished"
     names = {path.name for path in there.home().iterdir()}
     assert names & {".planproof", "__planproof"} == set()
     assert there.rows() == there.case.after(2)

@@ -17,7 +17,7 @@ from under_test import BAD, BAD_ROWS, CONTRACT, QUARANTINING, Place
 from planproof import Guard
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.names import parent
 from planproof.session import open as opened
 from planproof.session.store import store_of
@@ -95,7 +95,7 @@ class Scene:
         for force in (False, True):
             yield Guard(self.there.spark).recover(force=force)
         session = opened(self.there.spark)
-        move_home(session, store_of(session), [str(self.there.home())], force=True)
+        move_back(session, store_of(session), [str(self.there.home())], force=True)
         yield Guard(self.there.spark).recover()
 
 

@@ -1,4 +1,4 @@
-"""What others do to a table whose move home was killed is not undone, and at no moment is a row of it missing."""
+"""What others do to a table whose move back was killed is not undone, and at no moment is a row of it missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_every_format import said
 from under_test import OLD, OVERWRITE, PARTS, Case, Format, Place
 
 from planproof import Guard, Model, Report
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
 from planproof.session.store import store_of
@@ -53,7 +53,7 @@ class Leaving(Place):
 
     def clean(self, guard: Guard | None = None, force: bool = False) -> list[Report]:
         session = opened(self.other) if guard is None else guard.session
-        return move_home(session, store_of(session), [database_root(session, (self.database,))], force)
+        return move_back(session, store_of(session), [database_root(session, (self.database,))], force)
 
     def act(self, act: str) -> None:
         is_parted = "partitions" in self.kind
@@ -138,7 +138,7 @@ def _play(there: Leaving, full: Any, act: str, follow: str) -> Iterator[str]:
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("act", keep_quick(MOVES, "inserted"))
 @pytest.mark.parametrize(("kind", "follow"), keep_quick([(k, f) for k in KINDS for f in FOLLOWS], ("managed", "clean")))
-def test_what_others_do_after_a_killed_move_home_is_not_undone(
+def test_what_others_do_after_a_killed_move_back_is_not_undone(
     kind: str, act: str, follow: str, every: int, spark: Any
 ) -> None:
     assert find_harm(spark, kind, act, follow, every) == []

@@ -17,7 +17,7 @@ from killed import kill
 from under_test import FORMATS, Place, meanwhile
 
 from planproof import Guard, Model, Report
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
 from planproof.session.store import store_of
@@ -101,7 +101,7 @@ class Walk:
     def leave(self) -> None:
         if self.format.catalog is None:
             session = opened(self.spark)
-            move_home(session, store_of(session), [database_root(session, (self.database,))])
+            move_back(session, store_of(session), [database_root(session, (self.database,))])
 
     def sql(self, statement: str) -> None:
         self.said.append(statement)

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from projects import Dbt, project_files
 
 from planproof import Contract, Guard, Model
+from planproof.cli.code_examples import EXAMPLES as PAGES
+from planproof.cli.code_examples import SOURCES, Case
 from planproof.cli.group import cli
-from planproof.cli.pages import EXAMPLES as PAGES
-from planproof.cli.pages import SOURCES, Case
 from planproof.project.location import ProjectLocation
 from planproof.project.request import Request
 from planproof.report.model import Report

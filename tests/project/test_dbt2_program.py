@@ -79,7 +79,7 @@ def test_what_dbt_2_compiled_is_frozen_checked_run_and_compared(
     file = compiled / "planproof_sources.json"
     file.write_text(render_form(freeze_relations(project, session)[0]))
     noted: list[str] = []
-    reports = {r.details.name: r for r in check_project(project, noted=noted.append)}
+    reports = {r.details.name: r for r in check_project(project, on_remark=noted.append)}
     verdicts = {name: r.verdict.value for name, r in reports.items()}
     assert verdicts == {"stg": "proved", "mart": "proved", "listed": "unproved"}, "the seed was not loaded yet"
     assert noted[0].startswith("1 model is not compiled and was not judged: model.shop.grown")

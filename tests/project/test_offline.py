@@ -264,7 +264,7 @@ def test_the_rules_are_those_of_the_spark_asked_for_else_frozen_else_the_newest(
 
     def refused(model, **given):
         noted = []
-        report = check({"m": model}, {"raw.orders": {"id": "bigint"}}, noted=noted.append, **given)["m"]
+        report = check({"m": model}, {"raw.orders": {"id": "bigint"}}, on_remark=noted.append, **given)["m"]
         return "PARSE_SYNTAX_ERROR" in str(report.findings), noted
 
     rules = "checked by the rules of Spark"

@@ -377,7 +377,7 @@ def test_a_project_that_is_compiled_in_part_is_judged_in_part(check):
         "inlined": {"config": {"materialized": "ephemeral"}},
     }
     noted: list[str] = []
-    reports = check(models, noted=noted.append)
+    reports = check(models, on_remark=noted.append)
     assert {name: report.verdict.value for name, report in reports.items()} == {
         "a": "proved",
         "reader": "unproved",
@@ -471,10 +471,10 @@ def test_a_state_stands_for_what_dbt_deferred_to_it(check, dbt_manifest, tmp_pat
 def test_what_freeze_would_make_known_is_said_once(check):
     remarks = []
     models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(5)}
-    check(models, {f"raw.t{i}": {} for i in range(6)}, noted=remarks.append)
+    check(models, {f"raw.t{i}": {} for i in range(6)}, on_remark=remarks.append)
     [_, remark] = remarks
     assert remark.startswith("the schemas of 5 sources and seeds are not known (raw.t0, raw.t1, raw.t2 and 2 more)")
-    check({"mart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, noted=remarks.append)
+    check({"mart": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, on_remark=remarks.append)
     assert len(remarks) == 3
 
 
@@ -482,7 +482,7 @@ def test_several_schemas_that_a_freeze_file_lacks_are_them(check, tmp_path):
     file, remarks = tmp_path / "planproof_sources.json", []
     file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')
     models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(3)}
-    check(models, {f"raw.t{i}": {} for i in range(3)}, frozen=file, noted=remarks.append)
+    check(models, {f"raw.t{i}": {} for i in range(3)}, frozen=file, on_remark=remarks.append)
     assert "planproof_sources.json does not hold them; once Spark knows them (`dbt seed`" in remarks[-1]
 
 
@@ -490,7 +490,7 @@ def test_what_a_freeze_file_does_not_hold_has_another_next_step_than_the_first_f
     file, remarks = tmp_path / "planproof_sources.json", []
     file.write_text('{"sources": {"raw.t0": {"columns": [{"name": "id", "type": "int"}]}}}')
     models = {f"m{i}": {"sql": f"select id from raw.t{i}", "parents": [f"raw.t{i}"]} for i in range(2)}
-    check(models, {f"raw.t{i}": {} for i in range(2)}, frozen=file, noted=remarks.append)
+    check(models, {f"raw.t{i}": {} for i in range(2)}, frozen=file, on_remark=remarks.append)
     assert "(raw.t1)" in remarks[-1]
     assert remarks[-1].endswith("once Spark knows it (`dbt seed` loads a seed), run `planproof freeze` again")
 

@@ -194,7 +194,7 @@ def test_a_source_that_drifted_is_told_as_the_cause(dbt_manifest, tmp_path):
     live = [{"name": "n", "type": "string"}, {"name": "kept", "type": "string"}]
     file.write_text(json.dumps({"version": 1, "sources": {"raw.orders": {"columns": live}}}))
     project, told = read_project(dbt_manifest(models, {"raw.orders": columns})), []
-    check_project(project, frozen=file, noted=told.append)
+    check_project(project, frozen=file, on_remark=told.append)
     (drift,) = [remark for remark in told if "declares" in remark]
     assert drift.startswith("the source raw.orders is not what models/sources.yml declares (")
     assert "n is string, declared int; gone is gone); " in drift
@@ -205,5 +205,5 @@ def test_a_source_that_drifted_is_told_as_the_cause(dbt_manifest, tmp_path):
     fits = [{"name": name, "type": kind} for name, kind in (("n", "int"), ("gone", "string"), ("kept", "string"))]
     file.write_text(json.dumps({"version": 1, "sources": {"raw.orders": {"columns": fits}}}))
     told.clear()
-    check_project(project, frozen=file, noted=told.append)
+    check_project(project, frozen=file, on_remark=told.append)
     assert not [remark for remark in told if "declares" in remark]

@@ -16,7 +16,7 @@ from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
@@ -440,7 +440,7 @@ def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
     assert (there.publish().outcome, there.rows()) == ("published", there.new)
     session = opened(there.spark)
-    [left] = move_home(session, store_of(session), [database_root(session, (there.database,))], force=True)
+    [left] = move_back(session, store_of(session), [database_root(session, (there.database,))], force=True)
     assert (left.outcome, left.model) == ("failed", found[1]), left.error
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
 

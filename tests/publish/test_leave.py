@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 from planproof import Contract, Guard, Model
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.names import PREFIX, STATE
 from planproof.publish.transaction.recover import list_roots
 from planproof.session import open as opened
@@ -59,7 +59,7 @@ def test_tables_are_at_home_and_bare_spark_reads_them(spark: Any, session: Any, 
     spark.sql(f"create table {database}.bystander using parquet as select 1 as id")
     where = f"file:{folder}"
     assert {PREFIX, STATE} <= set(names(folder))
-    reports = move_home(session, store_of(session), [where])
+    reports = move_back(session, store_of(session), [where])
     assert {r.outcome for r in reports} == {"moved"}, reports
     assert names(folder) == ["bystander", "far", "orders"]
     assert names(folder / "far") == ["by_day"]
@@ -68,7 +68,7 @@ def test_tables_are_at_home_and_bare_spark_reads_them(spark: Any, session: Any, 
     assert sorted(row[0] for row in spark.table(f"{database}.orders").collect()) == [5, 6, 7]
     assert sorted(map(tuple, spark.table(f"{database}.by_day").collect())) == [(0, 0), (1, 1), (2, 0), (3, 1)]
     assert spark.read.parquet(str(folder / "orders")).count() == 3
-    assert move_home(session, store_of(session), [where]) == []
+    assert move_back(session, store_of(session), [where]) == []
     # Who comes back finds a table like any other.
     published(session, database, 2, (5,))
     assert spark.table(f"{database}.orders").count() == 2
@@ -85,12 +85,12 @@ def test_killed_at_any_step_nothing_is_lost_and_the_next_run_ends_it(
         published(session, database, 3, (5,))
         frail, _ = dying(at)
         try:
-            move_home(frail, frail.store, where)
+            move_back(frail, frail.store, where)
             break
         except killed:
             deaths += 1
         assert list(folder.rglob("*.parquet")), "the rows are somewhere at every moment"
-        reports = [*Guard(session).recover(), *move_home(session, store_of(session), where, force=True)]
+        reports = [*Guard(session).recover(), *move_back(session, store_of(session), where, force=True)]
         assert names(folder) == ["orders"], (at, reports)
         spark.catalog.refreshTable(f"{database}.orders")
         assert sorted(row[0] for row in spark.table(f"{database}.orders").collect()) == [5, 6, 7], at
@@ -102,11 +102,11 @@ def test_what_another_catalog_may_need_is_left_unless_forced(session: Any, shop:
     stranger = folder / PREFIX / "theirs" / "0a1b2c3d.run_1"
     stranger.mkdir(parents=True)
     (stranger / "part.parquet").write_text("rows")
-    (report,) = move_home(session, store_of(session), [f"file:{folder}"])
+    (report,) = move_back(session, store_of(session), [f"file:{folder}"])
     assert report.outcome == "failed"
     assert "no table that this catalog knows" in report.error
     assert (stranger / "part.parquet").exists()
-    assert move_home(session, store_of(session), [f"file:{folder}"], force=True) == []
+    assert move_back(session, store_of(session), [f"file:{folder}"], force=True) == []
     assert not (folder / PREFIX).exists()
 
 
@@ -119,12 +119,12 @@ def test_what_is_being_staged_stays_forced_or_not(data: tuple[str, ...], session
         (staged / name).write_text("rows")
     held = lock.acquire(store, f"file:{folder}", "orders", "theirs", "orders")
     for force in (False, True):
-        (report,) = move_home(session, store, [f"file:{folder}"], force=force)
+        (report,) = move_back(session, store, [f"file:{folder}"], force=force)
         assert "is being published by run theirs" in str(report.error)
         assert sorted(file.name for file in staged.iterdir()) == sorted(data)
     held.fence()
     held.release()
-    assert move_home(session, store, [f"file:{folder}"], force=True) == []
+    assert move_back(session, store, [f"file:{folder}"], force=True) == []
     assert names(folder) == []
 
 
@@ -140,7 +140,7 @@ def test_a_publish_that_begins_while_the_state_is_deleted_keeps_its_lock(
         return []
 
     monkeypatch.setattr("planproof.publish.transaction.leave.list_notes", begin)
-    move_home(session, store, [f"file:{folder}"])
+    move_back(session, store, [f"file:{folder}"])
     begun[-1].fence()
     begun[-1].release()
 
@@ -150,7 +150,7 @@ def test_a_home_with_files_of_others_is_refused(spark: Any, session: Any, shop: 
     published(session, database, 3)
     (folder / "orders").mkdir(exist_ok=True)
     (folder / "orders" / "notes.txt").write_text("ours")
-    reports = move_home(session, store_of(session), [f"file:{folder}"])
+    reports = move_back(session, store_of(session), [f"file:{folder}"])
     assert any("holds files that belong to no table" in (r.error or "") for r in reports)
     assert spark.table(f"{database}.orders").count() == 3
     assert local(f"file:{folder}") == str(folder)
@@ -172,7 +172,7 @@ def test_partitions_that_were_overwritten_go_with_the_table_that_is_replaced(
     ):
         assert guard.publish(model).outcome == "published"
     assert [len(names(versions)) for versions in (far / PREFIX).iterdir()] == [1]
-    reports = move_home(session, store_of(session), [f"file:{folder}"])
+    reports = move_back(session, store_of(session), [f"file:{folder}"])
     said = [r.error or "" for r in reports]
     assert any("holds files that belong to no table" in text for text in said), said
     assert not any("--force" in text for text in said), said
@@ -198,10 +198,10 @@ def test_leaving_after_overwritten_partitions_loses_no_row(
     held = spark.newSession().sql(f"select * from {table} order by id").collect()
     session = opened(spark)
     at = [r for r in list_roots(session, None) if database in r]
-    reports = move_home(session, store_of(session), at)
+    reports = move_back(session, store_of(session), at)
     assert {r.outcome for r in reports} <= {"moved"}, [r.error for r in reports]
     assert spark.newSession().sql(f"select * from {table} order by id").collect() == held
-    assert move_home(session, store_of(session), at) == [], "it is finished"
+    assert move_back(session, store_of(session), at) == [], "it is finished"
     spark.sql(f"refresh table {table}")
     spark.sql(f"insert into {table} values (99, 'x')")
     assert spark.newSession().sql(f"select * from {table}").count() == len(held) + 1
@@ -222,7 +222,7 @@ def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any
     [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'z')").collect() if r[0] == "Location"][:1]
     spark.sql(f"create table {database}.other (id int, d string) using orc partitioned by (d)")
     spark.sql(f"alter table {database}.other add partition (d = 'q') location '{row[1]}'")
-    move_home(session, store_of(session), at, force=True)
+    move_back(session, store_of(session), at, force=True)
     assert store_of(session).contents(row[1]), "a partition of another format's table has its data there, too"
     assert spark.newSession().sql(f"select * from {table}").count() == 3
     assert spark.newSession().sql(f"select * from {database}.clone").count() == 1

@@ -9,8 +9,10 @@ import pytest
 
 import planproof.session
 from planproof.session import SparkFailure
+from planproof.session.iceberg.catalogs import Catalogs
 from planproof_engine.conf import _ABSENT, SETTINGS, SPARKS, Conf, spark_version
 from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quote_name
 from planproof_engine.types import LONG, STRING, Array, Struct, Varchar
 
 
@@ -22,6 +24,11 @@ def test_open_returns_a_planproof_session_as_it_is(session):
 def test_a_name_that_no_catalog_can_have_is_a_databases(session, name):
     with pytest.raises(AnalysisError, match="cannot be found"):
         session.database_location(name)
+
+
+@pytest.mark.parametrize("first", ["a`b", "..", "../x"])
+def test_a_name_that_no_catalog_can_have_is_a_namespace_s(spark, first):
+    assert Catalogs(spark).complete(f"{quote_name(first)}.t") == ("spark_catalog", first, "t")
 
 
 def test_open_refuses_what_is_no_session():

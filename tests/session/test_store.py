@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from planproof.session.hadoop_store import HadoopStore
 from planproof.session.protocol import SparkFailure
-from planproof.session.store import HadoopStore, LocalStore
+from planproof.session.store import LocalStore
 
 
 @pytest.fixture(params=["local", "hadoop"])
@@ -36,7 +37,8 @@ def test_a_file_is_written_read_replaced_and_deleted(store: Any, tmp_path: Path)
 def test_a_file_without_end_is_not_read(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may write to a database's folder may put a journal of any size there."""
     place = f"file:{tmp_path}/journal.json"
-    monkeypatch.setattr("planproof.session.store._MOST", 5)
+    for module in ("store", "hadoop_store"):
+        monkeypatch.setattr(f"planproof.session.{module}.LARGEST_NOTE", 5)
     for text in ("", "fünf", "fünf!"):
         store.write(place, text)
         if len(text.encode()) <= 5:

@@ -121,11 +121,11 @@ def _start() -> Popen[bytes]:
     )
 
 
-def _send(process: Popen[bytes], told: bytes) -> None:
+def _send(process: Popen[bytes], message: bytes) -> None:
     """Past every buffer: a process that another thread forks meanwhile has a copy of it, which it writes once more as
     it ends."""
     assert process.stdin is not None
-    left = memoryview(told)
+    left = memoryview(message)
     while left:
         left = left[os.write(process.stdin.fileno(), left) :]
 
@@ -201,9 +201,9 @@ def answer() -> int:
     os.dup2(2, 1)  # What a library prints is no answer.
     with suppress(ImportError):  # It takes most of the time to come up.
         import planproof.arrow.footers  # noqa: F401
-    told = pickle.dumps((True, None))  # It is up.
+    message = pickle.dumps((True, None))  # It is up.
     while True:
-        answers.write(told)
+        answers.write(message)
         answers.flush()
         try:
             function, arguments, size = pickle.load(sys.stdin.buffer)
@@ -211,19 +211,19 @@ def answer() -> int:
             return 0
         _allow(size)
         try:
-            told = pickle.dumps((False, function(*arguments)))
+            message = pickle.dumps((False, function(*arguments)))
         except MemoryError:
-            told = pickle.dumps((True, CannotRead(f"it needs more than {_format_gib(size)}")))
+            message = pickle.dumps((True, CannotRead(f"it needs more than {_format_gib(size)}")))
         except Exception as error:
-            told = _pickle_error(error)
+            message = _pickle_error(error)
 
 
 def _pickle_error(error: Exception) -> bytes:
     """The error, or one of its words where it cannot be carried over: the file is none the worse for that."""
     try:
-        told = pickle.dumps((True, error))
-        pickle.loads(told)
-        return told
+        message = pickle.dumps((True, error))
+        pickle.loads(message)
+        return message
     except Exception:
         return pickle.dumps((True, RuntimeError(f"{type(error).__name__}: {error}")))
 

@@ -53,16 +53,16 @@ def read_baseline(file: Path) -> Counter[Key]:
 
 def drop_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:
     """The reports without the findings that are known, and what is to be said of the baseline. An entry of a model that
-    was judged, and is not found any more, is told as gone."""
+    was judged, and is not found any more, is named as gone."""
     left = known.copy()
-    told = [_drop_from_report(report, left) for report in reports]
+    kept = [_drop_from_report(report, left) for report in reports]
     judged = {_name(report) for report in reports if report.outcome == "checked"}
-    many = sum(len(report.details.known or ()) for report in told)
+    many = sum(len(report.details.known or ()) for report in kept)
     gone = sum(count for key, count in left.items() if key[0] in judged)
     remarks = [f"of {file} {many} known {_format_findings(many)} left out"] if many else []
     if gone:
         remarks.append(f"of {file} {gone} {_format_findings(gone)} no longer there; --write-baseline writes it anew")
-    return told, remarks
+    return kept, remarks
 
 
 def _format_findings(number: int) -> str:

@@ -40,14 +40,14 @@ def clean(
     profile = location.profile()
     session = location.open_session()
     from planproof.guard import Guard
-    from planproof.publish.transaction.leave import move_home
+    from planproof.publish.transaction.leave import move_back
     from planproof.publish.transaction.recover import list_roots
     from planproof.session.store import store_of
 
     looked = list_roots(session, None)
     reports = Guard(session).recover()
     if all(report.outcome != "failed" for report in reports):
-        reports += move_home(session, store_of(session), looked, force)
+        reports += move_back(session, store_of(session), looked, force)
     where = f"target {profile.target} of {profile.file}: looked in {', '.join(looked)}"
     if not reports and wanted.is_text and not wanted.files:
         click.echo(f"nothing of planproof is left ({where})")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planproof.cli import options, output
-from planproof.cli.pages import EXAMPLES, accept, render_case
+from planproof.cli.code_examples import EXAMPLES, accept, render_case
 from planproof.project import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation

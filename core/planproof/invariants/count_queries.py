@@ -112,11 +112,11 @@ def read_counts(row: Sequence[int], terms: Sequence[Term], source: str) -> Facts
     )
 
 
-def count_terms(session: Session, relation: str, terms: Sequence[Term], source: str = "") -> Facts:
+def count_terms(session: Session, relation: str, terms: Sequence[Term]) -> Facts:
     """Counts terms over a relation as it stands in FROM. Raises `AnalysisError` and `SparkFailure`."""
     schema = session.planes(f"SELECT * FROM {relation} AS counted").analyzed
     row = session.rows(count_query(relation, schema, terms))[0]
-    return read_counts(row, terms, source or "a query over all rows")
+    return read_counts(row, terms, "a query over all rows")
 
 
 def count(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
+_COMPARED_BY = {"files": "I5", "batches": "I2"}
+"""The planes of what is stored, each with the invariant over it."""
 
 
 class Judged(Protocol):
@@ -91,6 +93,12 @@ class Draft:
 
     def mark_unreadable(self, plane: str, reason: str) -> None:
         self._planes[plane] = PlaneReading(plane, "unreadable", reason)
+
+    def mark_data_unread(self, reason: str, *planes: str, absent: bool = False) -> None:
+        """Of planes of what is stored, all unless some are named: what is not read is not compared."""
+        for plane in planes or _COMPARED_BY:
+            (self.mark_absent if absent else self.mark_unreadable)(plane, reason)
+            self.mark_not_enforced(_COMPARED_BY[plane], reason)
 
     def mark_enforced(self, invariant: str, how: str, *, sampled: bool = False) -> None:
         self._enforced[invariant] = Enforcement(invariant, True, how, sampled)

@@ -74,7 +74,7 @@ class Workspace:
         project = self.location.project()
         check = OfflineCheck(project, self.location.conf(), read_frozen(project))
         schedule = Schedule(check, project.nodes, self.cache, jobs=1)
-        reports = schedule.reports(lambda key, report: None)
+        reports = schedule.reports()
         check.files = _Editing()  # type: ignore[assignment]
         self.project, self.check, self.reports, self.states = project, check, reports, schedule.states
         self.nodes = dict(project.nodes)
@@ -145,7 +145,7 @@ class Workspace:
     def settle(self) -> set[str]:
         """Judges the models downstream of an edit, as far as anything changes for them. Returns the ids of those whose
         findings, or whose schemas for their readers, are different now."""
-        done, told = set[str](), set[str]()
+        done, new = set[str](), set[str]()
         waiting = {one.unique_id for one in self.opened.values()}
         for key in self.project.nodes:
             node = self.nodes[key]
@@ -156,8 +156,8 @@ class Workspace:
             if self.states[key] != before:
                 done.add(key)
             if key in done or self._findings_of(key) != said:
-                told.add(key)
-        return told
+                new.add(key)
+        return new
 
     def _findings_of(self, key: str) -> tuple[Finding, ...]:
         report = self.reports.get(key)

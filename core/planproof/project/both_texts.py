@@ -7,14 +7,22 @@ cannot be done for sure (a macro that asks the warehouse, a loop over what a que
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
 from planproof.project.alignment import jinja_of_dbt
+from planproof.project.errors import ProjectError
+from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import split_columns
+from planproof_engine import LogicalPlan, deeply
+from planproof_engine.finding import Finding
+from planproof_engine.hazards import Written
+from planproof_engine.hazards import suspected_increments as suspected
+from planproof_engine.origin import AnalysisError, Unknown, place
 from planproof_engine.records import record
 
 
@@ -163,13 +171,13 @@ def _join_texts(pieces: list[_Piece]) -> _Piece:
 def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     """What each blank prints, by its key; None where the pieces did not write the text."""
     text, at, found = compiled.strip(), 0, dict[str, str]()
-    for place, part in enumerate(pieces):
+    for number, part in enumerate(pieces):
         if isinstance(part, str):
             if not text.startswith(part, at):
                 return None
             at += len(part)
             continue
-        following = pieces[place + 1] if place + 1 < len(pieces) else ""
+        following = pieces[number + 1] if number + 1 < len(pieces) else ""
         printed = found.get(part.key) or part.text
         if printed is None and isinstance(following, str):
             end = text.find(following, at) if following else len(text)
@@ -184,3 +192,69 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
 def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
     parts = [piece if isinstance(piece, str) else filled.get(piece.key) or piece.text for piece in pieces]
     return None if None in parts else "".join(part for part in parts if part is not None)
+
+
+_REMADE = ("model", "snapshot")
+
+
+def judge_increments(
+    project: Project, node: ProjectNode, append_only: str, plan: Callable[[str], LogicalPlan]
+) -> list[Finding]:
+    """Why a full refresh of a model would make another table, or the proof that it would not; nothing where nobody can
+    tell. `plan` plans a text over what is known."""
+    from planproof.project.both_texts import find_both_texts  # With Jinja, which takes long.
+
+    texts = find_both_texts(project, node)
+    if texts is None:
+        return []
+    try:
+        first, later = plan(texts.first), plan(texts.later)
+        found, proof = deeply(
+            lambda: suspected(first.root, later.root, _describe_write(project, node, later, append_only))
+        )
+    except (AnalysisError, Unknown, ProjectError, RecursionError):
+        return []  # The judgement of the compiled text says what is not known.
+    own = node.sql or ""
+    placed = []
+    for suspicion in found:
+        part = texts.later[slice(*suspicion.span)] if suspicion.span is not None else ""
+        at = own.find(part) if part and own.count(part) == 1 else -1
+        origin = place(own, at, at + len(part)) if at >= 0 else None
+        placed.append(replace(suspicion.finding, origin=origin))
+    return placed + ([proof] if proof is not None else [])
+
+
+def find_first_plan(project: Project, node: ProjectNode, plan: Callable[[str], LogicalPlan]) -> LogicalPlan | None:
+    """The plan of the first run, whose table the text of a later run reads; None where the text at hand is no such."""
+    from planproof.project.both_texts import find_both_texts  # With Jinja, which takes long.
+
+    texts = find_both_texts(project, node)
+    if texts is None or texts.later.strip() != (node.sql or "").strip():
+        return None
+    try:
+        return plan(texts.first)
+    except (AnalysisError, Unknown):
+        return None
+
+
+def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, append_only: str) -> Written:
+    from planproof_engine.plans import Scan
+
+    config = node.raw.get("config") or {}
+    read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
+    parents = [project.nodes[key] for key in node.parents]
+    remade = [p.relation for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
+    return Written(
+        read.get(parts_of(node.relation), node.relation),
+        str(config.get("incremental_strategy") or "append"),
+        _read_names(config.get("unique_key")),
+        _read_names(config.get("partition_by")),
+        frozenset(read.get(parts_of(name), name) for name in remade),
+        append_only or None,
+        later.text,
+    )
+
+
+def _read_names(given: object) -> tuple[str, ...]:
+    names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    return split_columns([str(name) for name in names])

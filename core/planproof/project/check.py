@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.cache import Cache
-from planproof.project.drifted import remarks_on_drift
 from planproof.project.finished import Earlier
 from planproof.project.lookup import merge_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
-from planproof.project.remarks import describe_rules, remark_on_quarantine, remark_on_schemas
+from planproof.project.remarks import describe_rules, remark_on_quarantine, remark_on_schemas, remarks_on_drift
 from planproof.project.schedule import Schedule
 from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded
 from planproof.project.sources import read_frozen
@@ -32,8 +31,7 @@ def check_project(
     overrides: Mapping[str, Any] | None = None,
     selector: str | None = None,
     state: str | Path | None = None,
-    progress: Callable[[Report], None] | None = None,
-    noted: Callable[[str], None] | None = None,
+    on_remark: Callable[[str], None] | None = None,
     cache: Cache | None = None,
     jobs: int = 1,
     earlier: Earlier | None = None,
@@ -42,9 +40,9 @@ def check_project(
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
-    `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
-    on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Those of a check that `is_brief` lack plans and lineage; those that `earlier` knows also
+    `overrides` settings that go before the models' own. `on_remark` gets each remark on all of
+    them. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked: neither
+    changes a report. Those of a check that `is_brief` lack plans and lineage; those that `earlier` knows also
     lack the text of healthy models. Raises `ProjectError` where the project cannot be read, or a model that `select` or
     `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
     names the models with `guard: off`, which have no report.
@@ -57,15 +55,12 @@ def check_project(
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {}, is_brief=is_brief)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
-    told = progress if progress is not None else lambda report: None
-    found = Schedule(check, needed, cache, jobs, earlier).reports(
-        lambda key, report: told(report) if key in wanted else None
-    )
+    found = Schedule(check, needed, cache, jobs, earlier).reports()
     drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
     schemas, no_effect = remark_on_schemas(check), remark_on_quarantine(guarded)
     for remark in (*drift, *describe_left_to_dbt(off), *remark_on(left), describe_rules(check), schemas, no_effect):
-        if noted is not None and remark is not None:
-            noted(remark)
+        if on_remark is not None and remark is not None:
+            on_remark(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.
     promises = Promises(project.directory)
     return [promises.place_findings(report, project.nodes[key].raw) for key, report in found.items() if key in wanted]

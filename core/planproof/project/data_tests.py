@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from planproof.project.manifest import Project, ProjectNode
-from planproof.publish.data_tests.trial import DataTest, StagedRows, Tests, report_not_run, run_tests
+from planproof.publish.data_tests.trial import DataTest, StagedRows, Tests, run_tests
 from planproof.report.details import DataTestResult
 
 NOT_COMPILED = "the manifest holds no compiled SQL for it; compile it with its model"
@@ -33,9 +33,7 @@ class DataTests:
         for form in self._by_node.get(node.unique_id, ()):
             test = read_data_test(form)
             why = self._find_obstacle(form, node) if test.sql else NOT_COMPILED
-            found += (
-                run_tests([test])(staged) if why is None else [report_not_run(test.name, why, test.column, test.place)]
-            )
+            found += run_tests([test])(staged) if why is None else [test.report_not_run(why)]
         return found
 
     def _find_obstacle(self, form: Mapping[str, Any], own: ProjectNode) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compare_shapes
@@ -19,16 +19,14 @@ from planproof_engine.types import DataType, parse_type
 VERSION = 1
 
 
-def freeze_relations(
-    project: Project, session: Session, nodes: Sequence[ProjectNode] | None = None
-) -> tuple[dict[str, Any], dict[str, str]]:
+def freeze_relations(project: Project, session: Session) -> tuple[dict[str, Any], dict[str, str]]:
     """The freeze file's content, every source and seed that Spark knows; and why each of the others is not in it.
 
     Raises `ProjectError` where Spark knows none of them.
     """
     sources: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    wanted = list_unmade(project) if nodes is None else nodes
+    wanted = list_unmade(project)
     for node in wanted:
         try:
             table = session.table(node.relation)

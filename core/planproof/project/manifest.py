@@ -25,8 +25,8 @@ from planproof.project.texts import Texts
 from planproof_engine.conf import Conf
 
 MANIFEST = "manifest.json"
-VERSIONS = (12, 20)
 _DIGITS = 4300
+VERSIONS = (12, 20)
 """dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
 UNLOADED = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
@@ -18,10 +18,10 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
+from planproof.project.both_texts import find_first_plan, judge_increments
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
@@ -100,7 +100,6 @@ class OfflineCheck:
     conf: Conf
     frozen: Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    finished: Callable[[str, Report], None] | None = None
     is_brief: bool = False
     catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
@@ -138,9 +137,7 @@ class OfflineCheck:
         key = node.unique_id
         if key not in self.reports:
             self.reports[key] = None
-            report = self.reports[key] = self._visit_node(node)
-            if report is not None and self.finished is not None:
-                self.finished(key, report)
+            self.reports[key] = self._visit_node(node)
         return self.reports[key]
 
     def judge_alone(self, node: ProjectNode, left: Mapping[str, State]) -> Visit:

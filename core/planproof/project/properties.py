@@ -15,9 +15,8 @@ from yaml import YAMLError as PlainYAMLError
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
-from planproof.project.kept_lines import keep_own_lines
+from planproof.project.kept_lines import keep_own_lines, keep_tail
 from planproof.project.reads import read_content
-from planproof.project.tails import keep_tail
 from planproof.project.yaml_text import load_yaml, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, fold_name

@@ -268,7 +268,7 @@ class Request:
             overrides=self.settings,
             selector=self.selector,
             state=self.state,
-            noted=progress.on_remark,
+            on_remark=progress.on_remark,
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or count_cores(),
             earlier=earlier,

@@ -74,7 +74,7 @@ class Older:
     """A compile that was made before: its project, and where a session is there, whether a table stands now."""
 
     project: Project
-    stands: Callable[[ProjectNode], bool] | None = None
+    has_table: Callable[[ProjectNode], bool] | None = None
 
 
 def _describe_outdated(node: ProjectNode, older: Older | None) -> str | None:
@@ -85,7 +85,7 @@ def _describe_outdated(node: ProjectNode, older: Older | None) -> str | None:
             f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against, and "
             "the text does not tell whether its table was there"
         )
-    if branch is Branch.EITHER or older is None or older.stands is None or (branch is NEW) == older.stands(node):
+    if branch is Branch.EITHER or older is None or older.has_table is None or (branch is NEW) == older.has_table(node):
         return None
     if branch is NEW:
         return f"{node.materialized}: it was compiled for a table that is not there; compile it again"

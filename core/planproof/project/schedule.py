@@ -6,7 +6,7 @@ A node is judged by what its parents left and nothing else, so that its report i
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from planproof.judge.draft import TOO_LARGE
 from planproof.project.cache import Cache
@@ -49,13 +49,10 @@ class Schedule:
         self._nodes = list(self.project.nodes.values())
         self._to_judge: list[ProjectNode] = []
         self._judged = 0
-        self._take_report: Callable[[str, Report], None] = lambda key, report: None
         self._add(needed)
 
-    def reports(self, take_report: Callable[[str, Report], None]) -> dict[str, Report]:
-        """The models' reports, what a model reads before it. `take_report` gets each as it is made. Raises
-        `ProjectError`."""
-        self._take_report = take_report
+    def reports(self) -> dict[str, Report]:
+        """The models' reports, what a model reads before it. Raises `ProjectError`."""
         try:
             with reduce_collections(), freeze_old_objects():
                 self._run()
@@ -107,8 +104,6 @@ class Schedule:
     def _record(self, node: ProjectNode, state: State, report: Report | None) -> None:
         key = node.unique_id
         self.states[key], self._found[key] = state, report
-        if report is not None:
-            self._take_report(key, report)
         for other in self._waiting.pop(key, ()):
             self._missing[other] -= 1
             if not self._missing[other]:
@@ -213,10 +208,7 @@ class Schedule:
         check.forget()
         check.take(self.states)
         for key in sorted(self._missing.keys() - self._found.keys(), key=self._order.__getitem__):
-            report = check.visit(self.project.nodes[key])
-            self._found[key] = report
-            if report is not None:
-                self._take_report(key, report)
+            self._found[key] = check.visit(self.project.nodes[key])
         for key, said in check.unread.items():
             self.states.setdefault(key, State(unread=said))
 

@@ -136,7 +136,8 @@ class Publish(Generic[P]):
             try_tests(job, self._staged_write(), job.tests)
 
     def _commit(self) -> None:
-        self.job.draft.add(self.steps.commit(self.publication))
+        self.steps.commit(self.publication)
+        self.job.draft.add(self.steps.format.tell_of_others(self.publication))
         self.publication.close()
 
     def _settle(self, error: BaseException) -> bool:
@@ -145,6 +146,9 @@ class Publish(Generic[P]):
         draft, format, publication = self.job.draft, self.steps.format, self.publication
         try:
             if format.settle(publication) == "finished":
+                if not format.is_journaled:
+                    # The commit ended with an error, and the target has it all the same.
+                    draft.add(format.tell_of_others(publication))
                 return True
             if isinstance(error, (AnalysisError, SparkFailure)):
                 format.refuse_changed(publication)

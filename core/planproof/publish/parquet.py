@@ -55,10 +55,12 @@ class Parquet:
     def quarantine(self) -> QuarantinePartitions:
         return QuarantinePartitions(self._session)
 
-    def commit(self, publication: JournaledPublication) -> list[Finding]:
+    def commit(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
+
+    def tell_of_others(self, publication: JournaledPublication) -> list[Finding]:
         found = [_report_replaced(publication)] if publication.others else []
         with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
             found += [] if is_intact(publication) else [tell_of_undoing(publication.entry.model)]
@@ -95,8 +97,7 @@ class Parquet:
 
 
 def _report_replaced(publication: JournaledPublication) -> Finding:
-    others = publication.others
-    files = f"{others} file{'' if others == 1 else 's'}"
+    files = f"{publication.others} file{'' if publication.others == 1 else 's'}"
     message = (
         f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
         "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"

@@ -45,9 +45,12 @@ class Format(Protocol[P]):
     def quarantine(self) -> QuarantineTable[P]:
         """What takes bad rows. Raises `Unquarantinable` where this session cannot write them."""
 
-    def commit(self, publication: P) -> list[Finding]:
-        """Puts what was staged and audited in the target's place; says what became of others' rows. Raises `Moved`, or
-        a transient `Refused`, where the target has changed."""
+    def commit(self, publication: P) -> None:
+        """Puts what was staged and audited in the target's place. Raises `Moved`, or a transient `Refused`, where the
+        target has changed."""
+
+    def tell_of_others(self, publication: P) -> list[Finding]:
+        """What became of others' rows, once the target holds what was staged."""
 
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
@@ -116,5 +119,5 @@ class Steps(Generic[P]):
     def audit(self, job: Job, publication: P) -> None:
         self.materialization.audit(job, publication)
 
-    def commit(self, publication: P) -> list[Finding]:
-        return self.format.commit(publication)
+    def commit(self, publication: P) -> None:
+        self.format.commit(publication)

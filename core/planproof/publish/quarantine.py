@@ -100,11 +100,11 @@ class Quarantining(Steps[P]):
                 "which does not add up: a check gives another answer each time. Nothing was published"
             )
 
-    def commit(self, publication: P) -> list[Finding]:
+    def commit(self, publication: P) -> None:
         self.table.publish(self.bad, publication)
         self.raw.discard()
         self.raw.close()
-        return self.format.commit(publication)
+        self.format.commit(publication)
 
 
 def find_bad_rows(job: Job, format: Format[P], raw: P, names: Names) -> BadRows | None:

@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from planproof.judge.effect import Effect
-from planproof.publish.materialize.materialization import Job, Standing
-from planproof.publish.staged_write import Tested
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes.publication import NotedPublication
+from planproof.publish.staged_write import Tested, as_subquery
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
-
-
-class Version(Protocol):
-    """A publish whose `entry.staging` is the whole table as it will be."""
-
-    @property
-    def entry(self) -> Standing: ...
-
-    def schema(self) -> PhysicalSchema:
-        """The columns of that version."""
-
-    def new_rows(self) -> str:
-        """The rows of the files that were written, and no others, for a FROM clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +18,7 @@ class StagedVersion:
     """A rejection leaves nothing of it, so that the model's own query stands for its rows later."""
 
     job: Job
-    publication: Version
+    publication: NotedPublication
 
     @property
     def effect(self) -> Effect:
@@ -44,23 +30,19 @@ class StagedVersion:
     def new_rows(self) -> str:
         """Those of the files that were written; of a merge, which writes old rows anew, its source's."""
         if self.effect is Effect.CHANGES and self.job.model.incremental_strategy == "merge":
-            return _as_subquery(self.job.examined.sql)
+            return as_subquery(self.job.examined.sql)
         return self.publication.new_rows()
 
     def rows_after(self) -> str:
         return self.publication.entry.staging
 
     def new_rows_later(self) -> str | None:
-        return _as_subquery(self.job.model.sql) if self.job.model.sql else None
+        return as_subquery(self.job.model.sql) if self.job.model.sql else None
 
     def rows_after_later(self) -> str | None:
         return self.new_rows_later()
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:
-        later = _as_subquery(self.job.examined.sql) if self.effect is Effect.REPLACES else None
+        later = as_subquery(self.job.examined.sql) if self.effect is Effect.REPLACES else None
         yield Tested(self.rows_after(), later)
-
-
-def _as_subquery(sql: str) -> str:
-    return f"(\n{drop_terminators(sql)}\n)"

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from planproof.judge.effect import Effect
 from planproof.publish.data_tests.decided import Stored
 from planproof_engine.schema import PhysicalSchema
+from planproof_engine.texts import drop_terminators
 
 
 class Tested(NamedTuple):
@@ -21,6 +22,11 @@ class Tested(NamedTuple):
     relation: str
     later: str | None = None
     files: Stored | None = None
+
+
+def as_subquery(sql: str) -> str:
+    """A query as it stands in FROM."""
+    return f"(\n{drop_terminators(sql)}\n)"
 
 
 class StagedWrite(Protocol):

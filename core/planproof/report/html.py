@@ -13,7 +13,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from planproof.report import compared
@@ -29,9 +28,8 @@ from planproof.report.parts import (
     line_of,
     list_untried_tests,
     promise_label,
-    replace_invisible,
 )
-from planproof.report.picture import draw_plan
+from planproof.report.picture import draw_plan, load_template
 from planproof.report.run import RunReport
 from planproof.report.text import quote, render_summary
 from planproof.report.ways import Ways
@@ -73,7 +71,7 @@ def render(
     shown = sorted(given, key=lambda report: _STATES.index(state_of(report)))
     states = Counter(map(state_of, shown))
     text = _read_script()
-    return _load_template().render(
+    return load_template("page.html").render(
         title=title,
         summary=render_summary(given, command=run.command if run else "").plain,
         banner=_make_banner_of_two(given)
@@ -210,17 +208,3 @@ def plane_boxes(report: Report) -> Iterator[PlaneBox]:
 @lru_cache(maxsize=1)
 def _read_script() -> str:
     return files("planproof.report").joinpath("page.js").read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _load_template() -> Template:
-    source = files("planproof.report").joinpath("page.html").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: replace_invisible(value) if type(value) is str else value,
-    )
-    environment.filters["identity"] = id
-    return environment.from_string(source)

@@ -62,7 +62,7 @@ def draw_plan(report: Report) -> Markup | None:
     boxes = _place_boxes(nodes, broken)
     width = max(box.x for box in boxes) + WIDTH + PAD
     height = max(box.y + box.height for box in boxes) + PAD
-    drawn = _load_template().render(
+    drawn = load_template("picture.html").render(
         boxes=boxes,
         edges=_make_edges(nodes, boxes),
         width=width,
@@ -145,9 +145,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
 
 
-@lru_cache(maxsize=1)
-def _load_template() -> Template:
-    source = files("planproof.report").joinpath("picture.html").read_text(encoding="utf-8")
+@lru_cache
+def load_template(name: str) -> Template:
+    """A template of reports: all text is escaped, and what a reader would not see is named."""
+    source = files("planproof.report").joinpath(name).read_text(encoding="utf-8")
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -155,4 +156,5 @@ def _load_template() -> Template:
         lstrip_blocks=True,
         finalize=lambda value: replace_invisible(value) if type(value) is str else value,
     )
+    environment.filters["identity"] = id
     return environment.from_string(source)

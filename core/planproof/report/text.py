@@ -60,7 +60,7 @@ _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` 
 
 _ENDS = {
     "published": "published",
-    "moved": "moved home",
+    "moved": "moved back",
     "rejected": "stopped",
     "failed": "could not run",
     "skipped": "skipped",
@@ -80,10 +80,10 @@ MARKS = {
 }
 
 
-def render_plain(reports: Iterable[Report], width: int = WIDTH) -> str:
+def render_plain(reports: Iterable[Report]) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
+    console = Console(file=out, width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
     show(list(reports), console)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 

@@ -65,7 +65,7 @@ def open(spark: Any) -> Session:
     return ClassicSession(spark)
 
 
-def open_embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof") -> Session:
+def open_embedded(conf: Mapping[str, str] | None = None) -> Session:
     """A session on a Spark inside this process, or on the one that already runs here.
 
     `conf` are Spark settings and wins over the defaults: local[*], no UI, bound to 127.0.0.1. Raises `SparkFailure`
@@ -79,7 +79,7 @@ def open_embedded(conf: Mapping[str, str] | None = None, app_name: str = "planpr
     # Spark's own default is the `python3` on the PATH, which need not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}
-    builder = SparkSession.builder.appName(app_name)
+    builder = SparkSession.builder.appName("planproof")
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
@@ -92,14 +92,14 @@ def open_embedded(conf: Mapping[str, str] | None = None, app_name: str = "planpr
     return open(spark)
 
 
-def open_connect(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
+def open_connect(conf: Mapping[str, str]) -> Session:
     """A session on the Spark Connect server that `conf["spark.remote"]` names. Raises `SparkFailure`."""
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
-    builder = SparkSession.builder.appName(app_name).remote(conf["spark.remote"])
+    builder = SparkSession.builder.appName("planproof").remote(conf["spark.remote"])
     for key, value in conf.items():
         builder = builder.config(key, value)
     try:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,12 +17,14 @@ from planproof.session.absence import NOT_THERE, list_tables, verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, has_python_source
-from planproof.session.failures import translate_errors
+from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.files import data_files
 from planproof.session.frames import FrameSession
 from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.iceberg import Iceberg
+from planproof.session.iceberg.catalogs import is_catalog
 from planproof.session.java import items, option_text, text_map
+from planproof.session.metastore import find_hive, identify_metastore
 from planproof.session.protocol import (
     LOG_FORMATS,
     Capabilities,
@@ -54,13 +53,6 @@ _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
 _LOCATION = re.compile(r"^\tLocation: (.*)$", re.M)
 _METADATA = re.compile(r'"metadata":(\{.?)')
-_METASTORE = (
-    "hive.metastore.client.factory.class",
-    "metastore.catalog.default",
-    "hive.metastore.uris",
-    "javax.jdo.option.ConnectionURL",
-)
-"""What tells one metastore from another."""
 
 
 class ClassicSession(FrameSession):
@@ -168,22 +160,7 @@ class ClassicSession(FrameSession):
     @cached_property
     def catalog_id(self) -> str | None:
         with translate_errors():
-            external = self._java.sharedState().externalCatalog().unwrapped()
-            if not _is_hive(external):
-                return _digest(str(external.getClass().getName()), str(self.spark.sparkContext.applicationId))
-            client = external.client()
-            factory, catalog, uris, url = (str(client.getConf(key, "")) for key in _METASTORE)
-            if factory:
-                # Another service, such as Glue. Its account is told by settings that are not known here.
-                return None
-            if uris:
-                # `localhost`, or a name in a network of containers, is another metastore on another machine.
-                return _digest(socket.gethostname(), uris, catalog)
-            if url.startswith("jdbc:derby:memory:"):
-                return _digest(url, catalog, str(self.spark.sparkContext.applicationId))
-            # A URL means something on this machine only, and the path of a Derby database may be relative to a folder.
-            folder = (os.getcwd(), str(self._jvm.java.lang.System.getProperty("derby.system.home")))
-            return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
+            return identify_metastore(self.spark)
 
     def analyze(self, sql: str) -> SparkPlanes:
         with self._doubt_absence(), translate_errors(sql, analysing=True):
@@ -198,18 +175,10 @@ class ClassicSession(FrameSession):
 
     def add_plans(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None
-        unplanned = None
-        try:
-            with translate_errors():
-                optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
-                executed = physical_schema(planes.execution.executedPlan().schema().json())
-        except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
-            unplanned = f"[{error.condition}] {error.message}"
-        except SparkFailure as failure:
-            if failure.outside:
-                raise
-            unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned)
+        with explain_unplanned() as unplanned:
+            optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
+            executed = physical_schema(planes.execution.executedPlan().schema().json())
+        return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned.reason)
 
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
         if planes.execution is None:
@@ -285,8 +254,7 @@ class ClassicSession(FrameSession):
             with translate_errors():
                 if self._is_in_session_catalog(split_name(name)):
                     return self._catalog_table(name, seen)
-                form = self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
-                return self.describe(name, declared_schema(form))
+                return self.describe(name, self._query_schema(name))
         except AnalysisError as error:
             verify_absence(error, name, self._run, lambda: self.conf.case_sensitive, self._list_tables)
             return None
@@ -310,26 +278,19 @@ class ClassicSession(FrameSession):
             return [tuple(row) for row in DataFrame(frame, self.spark).collect()] if frame.schema().length() else []
 
     def _is_in_session_catalog(self, parts: tuple[str, ...]) -> bool:
-        if len(parts) > 2 or (len(parts) == 2 and self._is_catalog(parts[0])):
+        if len(parts) > 2 or (len(parts) == 2 and is_catalog(self._manager, parts[0])):
             return parts[0].lower() == "spark_catalog"
         return str(self._manager.currentCatalog().name()) == "spark_catalog"
-
-    def _is_catalog(self, name: str) -> bool:
-        try:
-            with translate_errors():
-                return bool(self._manager.isCatalogRegistered(name))
-        except AnalysisError:  # Spark looks the name up as a part of a setting's, and some cannot be one.
-            return False
 
     def metastore(self, name: str) -> PhysicalSchema | None:
         if not self._is_in_session_catalog(split_name(name)):
             return None
         with translate_errors():
-            external = self._java.sharedState().externalCatalog().unwrapped()
-            if not _is_hive(external):
+            hive = find_hive(self.spark)
+            if hive is None:
                 return None
             table = self._catalog.getTableMetadata(self._identifier(name)).identifier()
-            return declared_schema(external.client().getTable(table.database().get(), table.table()).schema().json())
+            return declared_schema(hive.getTable(table.database().get(), table.table()).schema().json())
 
     def database_location(self, name: str) -> str | None:
         parts = split_name(name)
@@ -407,11 +368,13 @@ class ClassicSession(FrameSession):
         """The schema that a query of the relation sees; None for a view whose own sources are gone."""
         try:
             with translate_errors():
-                return declared_schema(
-                    self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
-                )
+                return self._query_schema(name)
         except (AnalysisError, SparkFailure):
             return None
+
+    def _query_schema(self, name: str) -> PhysicalSchema:
+        frame = self._java.table(quote_parts(split_name(name)))
+        return declared_schema(frame.queryExecution().analyzed().schema().json())
 
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None
@@ -503,11 +466,3 @@ def _place(entry: Any) -> Place:
         return Place(None, False)
     is_partitioned = int(entry.partitionColumnNames().size()) > 0 and option_text(entry.provider()) not in LOG_FORMATS
     return Place(option_text(entry.storage().locationUri()), is_partitioned)
-
-
-def _is_hive(external: Any) -> bool:
-    return str(external.getClass().getName()).endswith(".HiveExternalCatalog")
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -14,9 +14,9 @@ from typing import Any
 
 from planproof.session import versions
 from planproof.session.absence import verify_absence
-from planproof.session.failures import translate_errors
+from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.frames import FrameSession
-from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
@@ -72,20 +72,13 @@ class ConnectSession(FrameSession):
         with self._doubt_absence(), _move_errors(sql), translate_errors(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
-        unplanned, fed, by_place = None, True, False
-        try:
-            with translate_errors():
-                plans = str(frame._explain_string(extended=True))
-                fed = _is_python_fed(plans)
-                if BY_PLACE.search(plans):
-                    by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
-        except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
-            unplanned = f"[{error.condition}] {error.message}"
-        except SparkFailure as failure:
-            if failure.outside:
-                raise
-            unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
-        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned, by_place)
+        fed, by_place = True, False
+        with explain_unplanned() as unplanned:
+            plans = str(frame._explain_string(extended=True))
+            fed = _is_python_fed(plans)
+            if BY_PLACE.search(plans):
+                by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
+        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned.reason, by_place)
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:

@@ -157,7 +157,7 @@ def _build_type(kind: str, below: Sequence[StructField]) -> DataType:
     if kind == "map":
         key, value = below
         return Map(key.type, value.type, value.nullable)
-    return parse_type(_SPELLINGS.get(kind, kind))
+    return parse_type(kind)
 
 
 def _parse_described_type(text: str) -> DataType | None:
@@ -174,7 +174,7 @@ def _add_lengths(t: DataType, declared: DataType) -> DataType:
 
 def _parse_form(form: Form) -> DataType:
     read = _READERS.get(form["name"])
-    return read(form) if read is not None else parse_type(_SPELLINGS.get(str(form["name"]), str(form["name"])))
+    return read(form) if read is not None else parse_type(str(form["name"]))
 
 
 def _parse_interval(form: Form) -> DataType:
@@ -184,7 +184,6 @@ def _parse_interval(form: Form) -> DataType:
     return parse_type(f"interval {start}" if start == end else f"interval {start} to {end}")
 
 
-_SPELLINGS = {"timestamp_ltz": "timestamp", "bigint": "bigint", "integer": "int"}
 _READERS: dict[str, Callable[[Form], DataType]] = {
     "decimal": lambda f: Decimal(f["precision"], f["scale"]),
     "char": lambda f: Char(f["length"]),

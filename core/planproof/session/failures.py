@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -94,6 +95,28 @@ def translate_errors(sql: str | None = None, analysing: bool = False) -> Iterato
             if not type(error).__module__.startswith("grpc"):
                 raise
             raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
+
+
+@dataclass
+class Unplanned:
+    """Why Spark could not plan a query that it analyzed; None where it could."""
+
+    reason: str | None = None
+
+
+@contextmanager
+def explain_unplanned() -> Iterator[Unplanned]:
+    """Within it a query is planned. Raises `SparkFailure` where the cause lies outside of the query."""
+    found = Unplanned()
+    try:
+        with translate_errors():
+            yield found
+    except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
+        found.reason = f"[{error.condition}] {error.message}"
+    except SparkFailure as failure:
+        if failure.outside:
+            raise
+        found.reason = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
 
 
 def strip_message(message: str, condition: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from planproof.session.failures import translate_errors
@@ -17,21 +18,26 @@ class HadoopFiles:
     def list_files(self, location: str) -> list[str]:
         """The data files below a location, by their full names. Raises `SparkFailure`."""
         with translate_errors():
-            files, path = self._open(location)
-            root = files.makeQualified(path)
-            listed = files.listFiles(root, True)
-            found = []
-            while listed.hasNext():
-                name = str(listed.next().getPath().toString())
-                below = name.removeprefix(str(root.toString())).strip("/").split("/")
-                if not any(is_hidden(part) for part in below):
-                    found.append(name)
-        return sorted(found)
+            return sorted(str(status.getPath().toString()) for _, status in self._list_data(*self._open(location)))
+
+    def _list_data(self, files: Any, path: Any) -> Iterator[tuple[str, Any]]:
+        """The data files below a path, each by its path from there on."""
+        root = files.makeQualified(path)
+        listed = files.listFiles(root, True)
+        while listed.hasNext():
+            status = listed.next()
+            below = str(status.getPath().toString()).removeprefix(str(root.toString())).strip("/")
+            if not any(is_hidden(part) for part in below.split("/")):
+                yield below, status
+
+    @property
+    def _conf(self) -> Any:
+        return self._state.newHadoopConf()
 
     def _open(self, location: str) -> tuple[Any, Any]:
         """A file system as Spark's own client opens it, and the path in it."""
         path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
-        return path.getFileSystem(self._state.newHadoopConf()), path
+        return path.getFileSystem(self._conf), path
 
     def footer(self, path: str) -> bytes:
         """The end of a Parquet file, from its footer on."""

@@ -11,17 +11,12 @@ import os
 import shutil
 import uuid
 from contextlib import suppress
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import unquote
 
-from planproof.regular import read_regular
-from planproof.session.files import data_files, is_hidden
+from planproof.regular import LARGEST_NOTE, read_regular
+from planproof.session.files import data_files
 from planproof.session.protocol import Session, SparkFailure
-
-_PUT_WHOLE = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs")
-"""File systems over stores of objects: a file appears whole where it is closed, also over another one, and a rename is
-a copy, which S3A refuses where the target exists."""
 
 
 class Store(Protocol):
@@ -92,11 +87,13 @@ def store_of(session: Session) -> Store:
         found: Store = own
         return found
     spark = getattr(session, "spark", None)
-    return RoutedStore(HadoopStore(spark) if spark is not None and hasattr(spark, "_jvm") else None)
+    if spark is None or not hasattr(spark, "_jvm"):
+        return RoutedStore(None)
+    from planproof.session.hadoop_store import HadoopStore
+
+    return RoutedStore(HadoopStore(spark))
 
 
-_MOST = 2**28
-"""Bytes of a journal entry or a note, at most: it may name a million files."""
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -105,7 +102,7 @@ class LocalStore:
 
     def read(self, location: str) -> str | None:
         try:
-            return read_regular(_path(location), _MOST).decode("utf-8")
+            return read_regular(_path(location), LARGEST_NOTE).decode("utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -253,185 +250,6 @@ def _path(location: str) -> str:
 def _checksum_path(path: str) -> str:
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.crc")
-
-
-class HadoopStore:
-    """Any file system that Spark's own client reaches, over py4j."""
-
-    def __init__(self, spark: Any) -> None:
-        self._spark, self._jvm = spark, spark._jvm
-
-    @cached_property
-    def _conf(self) -> Any:
-        return self._spark._jsparkSession.sessionState().newHadoopConf()
-
-    def _open(self, location: str) -> tuple[Any, Any]:
-        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
-        return path.getFileSystem(self._conf), path
-
-    def read(self, location: str) -> str | None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            if not files.exists(path):
-                return None
-            size = int(files.getFileStatus(path).getLen())
-            if size > _MOST:
-                raise SparkFailure(f"cannot read {location}: it has {size:,} bytes, more than {_MOST:,}")
-            stream = files.open(path)
-            try:
-                # It may grow meanwhile.
-                head = getattr(self._jvm, "org.apache.commons.io.input.BoundedInputStream")(stream, size)
-                return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(head, "UTF-8"))
-            finally:
-                stream.close()
-
-    def write(self, location: str, text: str, lasting: bool = True) -> None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, target = self._open(location)
-            is_put = str(files.getUri().getScheme()).lower() in _PUT_WHOLE
-        if is_put:
-            self._put(location, text, over=True)
-            return
-        temporary = f"{location}.{uuid.uuid4().hex}.tmp"
-        self._put(temporary, text)
-        with translate_errors():
-            files, source = self._open(temporary)
-        self._replace(files, source, target)
-
-    def _replace(self, files: Any, source: Any, target: Any) -> None:
-        """Renames a file over another one: at once, where the file system has a way. Else a reader finds either file,
-        or for a moment none."""
-        from planproof.session.failures import translate_errors
-
-        option, hadoop = getattr(self._jvm, "org.apache.hadoop.fs.Options$Rename"), "org.apache.hadoop.fs"
-        with suppress(SparkFailure), translate_errors():
-            options = self._spark.sparkContext._gateway.new_array(option, 1)
-            options[0] = option.OVERWRITE
-            context = getattr(self._jvm, f"{hadoop}.FileContext").getFileContext(files.getUri(), self._conf)
-            context.rename(source, target, options)
-            return
-        with translate_errors():
-            if files.rename(source, target):
-                return
-            files.delete(target, False)
-            if not files.rename(source, target):
-                raise SparkFailure(f"cannot write {target}: rename failed")
-
-    def create(self, location: str, text: str) -> bool:
-        try:
-            self._put(location, text)
-        except SparkFailure:
-            if self.exists(location):
-                return False
-            raise
-        return True
-
-    def _put(self, location: str, text: str, over: bool = False) -> None:
-        """Creates a file that must not exist, which HDFS decides atomically, or which may (`over`)."""
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            stream = files.create(path, over)
-            try:
-                stream.write(bytearray(text.encode("utf-8")))
-            finally:
-                stream.close()
-
-    def exists(self, location: str) -> bool:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            return bool(files.exists(path))
-
-    def modification_time(self, location: str) -> float | None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            if not files.exists(path):
-                return None
-            # An object store's folders are always of this moment; what lies in them is not.
-            below = [status for status in files.listStatus(path) if status.isFile()]
-            found = below or [files.getFileStatus(path)]
-            return max(int(status.getModificationTime()) for status in found) / 1000
-
-    def names(self, location: str) -> list[str]:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            if not files.exists(path):
-                return []
-            return sorted(str(status.getPath().getName()) for status in files.listStatus(path))
-
-    def contents(self, location: str) -> dict[str, int]:
-        from planproof.session.failures import translate_errors
-
-        found: dict[str, int] = {}
-        with translate_errors():
-            files, path = self._open(location)
-            if not files.exists(path):
-                return found
-            root = files.makeQualified(path)
-            listed = files.listFiles(root, True)
-            while listed.hasNext():
-                status = listed.next()
-                name = str(status.getPath().toString()).removeprefix(str(root.toString())).strip("/")
-                if not any(is_hidden(part) for part in name.split("/")):
-                    found[name] = int(status.getLen())
-        return found
-
-    def delete(self, location: str) -> None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            if files.exists(path) and not files.delete(path, True):
-                raise SparkFailure(f"cannot delete {location}")
-
-    def prune(self, location: str) -> None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, path = self._open(location)
-            if files.exists(path):
-                _prune(files, path)
-
-    def move(self, source: str, target: str) -> None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, old = self._open(source)
-            new = getattr(self._jvm, "org.apache.hadoop.fs.Path")(target)
-            if files.exists(new):
-                raise SparkFailure(f"cannot move {source} to {target}: it exists")
-            files.mkdirs(new.getParent())
-            if not files.rename(old, new):
-                raise SparkFailure(f"cannot move {source} to {target}")
-
-    def copy(self, source: str, target: str) -> None:
-        from planproof.session.failures import translate_errors
-
-        with translate_errors():
-            files, old = self._open(source)
-            others, new = self._open(target)
-            copy = getattr(self._jvm, "org.apache.hadoop.fs.FileUtil").copy
-            if not copy(files, old, others, new, False, False, self._conf):
-                raise SparkFailure(f"cannot copy {source} to {target}")
-
-
-def _prune(files: Any, folder: Any) -> None:
-    for status in files.listStatus(folder):
-        if status.isDirectory():
-            _prune(files, status.getPath())
-    if not len(files.listStatus(folder)):
-        files.delete(folder, False)
 
 
 class RoutedStore:

@@ -27,7 +27,6 @@ from planproof_engine.python_functions import Function
 from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import drop_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
@@ -137,9 +136,8 @@ class ThriftSession(SqlOnlySession):
             names = [str(row[0]) for row in self.rows(f"DESCRIBE QUERY {query}")]
             viewed = self._read_view_schema(query, [f"c{i}" for i in range(len(names))])
             declared = PhysicalSchema(tuple(replace(f, name=name) for f, name in zip(viewed, names)))
-        fields = tuple(replace(f, type=drop_lengths(f.type)) for f in declared)
         # What feeds a temporary view of another client is not known: no flag is evidence.
-        return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
+        return SparkPlanes(declared.drop_lengths(), None, None, declared, True)
 
     def _read_view_schema(self, query: str, columns: Sequence[str] = ()) -> PhysicalSchema:
         """The schema of a temporary view over the query, with `columns` as its names where they are given."""

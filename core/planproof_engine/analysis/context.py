@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from planproof_engine.analysis.growth import Growth, Size
+from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
@@ -28,14 +29,15 @@ QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]
 class Cte:
     """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
 
-    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there. `size` counts its plan's
-    nodes and their columns.
+    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there. `late` is what is wrong
+    with one that is resolved. `size` counts its plan's nodes and their columns.
     """
 
     name: str
     plan: Plan
     recursive: bool = False
     rejection: AnalysisError | None = None
+    late: AnalysisError | None = None
     size: Size = (1, 0)
 
 
@@ -51,7 +53,8 @@ class Environment:
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     `probing`: only what is wrong is looked for, beside an error that is known.
-    `lenient`: what Spark checks last of a block is let pass.
+    `lenient`: what Spark checks last of a block is let pass. `fields` finds parts of values by their names.
+    `late` takes what `CheckAnalysis` refuses of a plan that is resolved (`refuse_late`); None: that is raised at once.
     """
 
     text: str
@@ -72,6 +75,19 @@ class Environment:
     taken_below: frozenset[str] = frozenset()
     probing: bool = False
     lenient: bool = False
+    late: list[AnalysisError] | None = None
+    fields: Fields = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", Fields(self.conf, self.registry))
+
+    def refuse_late(self, condition: str, message: str, node: q.Node) -> None:
+        """Refuses a plan whose names and types are all known: Spark's rules go on above it, and what one of them
+        refuses there comes first (`CheckAnalysis` runs after all rules, and looks at the lowest plan first)."""
+        error = self.make_error(condition, message, node)
+        if self.late is None or (self.probing and not self.lenient):
+            raise error
+        self.late.append(error)
 
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Call, Expr, Literal
-from planproof_engine.functions.bind import cast_unless_equal
+from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.functions.bind import cast_unless_equal, makes_rows
 from planproof_engine.types import (
     BOOLEAN,
     BYTE,
@@ -47,14 +46,9 @@ def _promote(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     """Both operands cast to the type. An operand of type void, even a column, becomes a NULL of that type
     (`castExpr`)."""
     return [
-        Literal(None, target, "NULL") if a.type == VOID and not _makes_rows(a) else cast_unless_equal(a, target, conf)
+        Literal(None, target, "NULL") if a.type == VOID and not makes_rows(a) else cast_unless_equal(a, target, conf)
         for a in args
     ]
-
-
-def _makes_rows(arg: Expr) -> bool:
-    """Whether it is a generator. An expression may hold none, which a later check refuses with its own error."""
-    return isinstance(arg, Call) and arg.function.category is Category.GENERATOR
 
 
 def _typed_null(arg: Expr, target: DataType) -> Expr | None:

@@ -172,12 +172,17 @@ def _coerce(function: Signature, given: list[Expr], conf: Conf) -> list[Expr]:
     ]
 
 
+def makes_rows(arg: Expr) -> bool:
+    """Whether it is a generator. An expression may hold none, which a later check refuses with its own error."""
+    return isinstance(arg, Call) and arg.function.category is Category.GENERATOR
+
+
 def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     """The argument cast to what its place expects; as it is where it cannot be cast."""
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
-        aim = find_concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
+        aim = find_concrete(expected) if arg.type == VOID and not makes_rows(arg) else None  # type: ignore[arg-type]
         return Literal(None, aim, "NULL") if aim is not None else arg
     target = find_implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:

@@ -39,17 +39,17 @@ from planproof_engine.logical.nodes import (
 )
 
 
-def walk_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
+def walk_branches(expr: Expr, *, in_aggregates: bool = True) -> Iterator[tuple[Expr, bool]]:
     """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
-    lambda, in a window or behind a FILTER. Without `inis_aggregate` not what an aggregate function reads, either."""
-    pending = [(expr, always)]
+    lambda, in a window or behind a FILTER. Without `in_aggregates` not what an aggregate function reads, either."""
+    pending = [(expr, True)]
     while pending:
         expr, always = pending.pop()
         yield expr, always
         children = expr.children
         if children:
             evaluated = expr.function.count_evaluated(len(children)) if isinstance(expr, Call) else len(children)
-            within = always and not _is_apart(expr) and (inis_aggregate or not is_aggregate(expr))
+            within = always and not _is_apart(expr) and (in_aggregates or not is_aggregate(expr))
             pending += [(child, within and at < evaluated) for at, child in enumerate(children)][::-1]
 
 
@@ -157,8 +157,8 @@ def _list_sure(node: Plan, wanted: Collection[int]) -> Iterator[Expr]:
             yield from _list_sure(below, {b.id for mine, b in zip(node.output, below.output) if mine.id in wanted})
 
 
-def _list_always(item: Expr, inis_aggregate: bool) -> Iterator[Expr]:
-    return (expr for expr, always in walk_branches(item, inis_aggregate=inis_aggregate) if always)
+def _list_always(item: Expr, in_aggregates: bool) -> Iterator[Expr]:
+    return (expr for expr, always in walk_branches(item, in_aggregates=in_aggregates) if always)
 
 
 def _is_one_row(node: Plan) -> bool:

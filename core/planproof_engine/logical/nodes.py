@@ -25,7 +25,7 @@ from planproof_engine.expr.tree import field_of as field_of
 from planproof_engine.records import evolve, record
 
 
-def _derived_field(value: Any = None) -> Any:
+def _derived_field() -> Any:
     return field(init=False, compare=False, repr=False)
 
 

@@ -10,8 +10,9 @@ from planproof_engine.records import record
 class Condition:
     """One line of a rule's "Only when".
 
-    `says` is a part of that line, `test` the function of the rule's module (or of `module`), `dropped` what it would
-    answer if the condition did not exist. The conformance tests drop each in turn, and demand a difference.
+    `says` is a part of that line, `test` the name under which the rule's module (or `module`) has the function that
+    decides it, `dropped` what this would answer if the condition did not exist. The conformance tests drop each in
+    turn, and demand a difference.
     """
 
     says: str
@@ -19,6 +20,12 @@ class Condition:
     dropped: bool | list[Expr]
     module: str | None = None
 
+
+CANNOT_RAISE = Condition("cannot raise", "may_raise", False)
+DETERMINISTIC = Condition("is deterministic", "is_deterministic", True)
+INDEPENDENT = Condition("does not use the element", "is_independent", True)
+FLAGS_KEPT = Condition("no flag changes", "fits", True)
+"""Conditions that rules ask of `laws` and of `retype`, by functions that they import under their own names."""
 
 NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof_engine.optimizer.retype")
 """The condition of all rules that put a variable in the place of another expression."""

@@ -130,6 +130,13 @@ def is_item(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
 
 
+def is_path(expr: Expr) -> bool:
+    """Whether it is a column, a variable or a field of one."""
+    while isinstance(expr, (GetField, GetFieldOfElements)):
+        expr = expr.child
+    return isinstance(expr, (Column, Variable))
+
+
 def free_variables(expr: Expr) -> frozenset[int]:
     """The ids of the lambda variables that the expression uses and does not bind: of `y -> x + y` the id of `x`."""
     if isinstance(expr, Variable):
@@ -138,6 +145,11 @@ def free_variables(expr: Expr) -> frozenset[int]:
     if isinstance(expr, Lambda):
         return found - {p.id for p in expr.parameters}
     return found
+
+
+def is_independent(expr: Expr, variable: Variable) -> bool:
+    """Whether the expression does not use a lambda's variable."""
+    return variable.id not in free_variables(expr)
 
 
 def columns(expr: Expr) -> frozenset[int]:

@@ -150,6 +150,8 @@ def _from_statement(c: Cursor, start: int) -> q.Query:
         at = c.start
         c.advance()
         body = _select_body(c, source) if c.kinds[c.i - 1] == "SELECT" else _transform(c, source)
+        if isinstance(body, q.Transform) and (body.group or body.having or body.windows):
+            c.fail()  # A rule of its own, which ends with WHERE.
         body.from_first = True
         parse_organization(c, body)
         bodies.append(c.place(body, at))

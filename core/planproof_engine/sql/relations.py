@@ -77,7 +77,7 @@ def _generator(c: Cursor) -> q.Call:
     """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
     start = c.start
     call = parse_dotted(c, [c.identifier()], start)
-    if not isinstance(call, q.Call):
+    if not isinstance(call, q.Call) or call.over is not None:
         c.fail()
     for given in call.arguments:
         if isinstance(given, q.Kwarg):
@@ -290,7 +290,7 @@ def _version_in_name(c: Cursor) -> q.Version:
     start = c.start
     text = c.text[c.starts[c.i + 1] : c.stops[c.i + 1]]
     if not re.fullmatch(r"[vV]?\d+", text):
-        c.refuse_construct("time travel by @")
+        c.fail()
     c.advance()
     c.advance()
     return c.place(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
@@ -362,7 +362,7 @@ def sample(c: Cursor) -> q.TableSample:
             _refuse_bytes(c, size)
             node.size = size
     c.take(")")
-    if c.kind == "REPEATABLE" and c.peek() == "(":
+    if c.kind == "REPEATABLE" and c.peek() == "(" and c.kinds[c.i + 2] not in WORDS:
         c.advance()
         c.advance()
         node.seed = number(c)

@@ -61,7 +61,6 @@ def _can_cast_nested(
     target: n.DataType,
     allowed: Callable[[n.DataType, n.DataType], bool],
     lost: Callable[[n.DataType, n.DataType], bool],
-    struct_names: bool = False,
 ) -> bool | None:
     """The answer for two arrays, maps or structs; None for any other pair. `lost`: the cast may make a value null."""
     if isinstance(source, n.Array) and isinstance(target, n.Array):
@@ -79,9 +78,7 @@ def _can_cast_nested(
         )
     if isinstance(source, n.Struct) and isinstance(target, n.Struct):
         return len(source.fields) == len(target.fields) and all(
-            (not struct_names or a.name == b.name)
-            and allowed(a.type, b.type)
-            and _is_resolvable(a.nullable or lost(a.type, b.type), b.nullable)
+            allowed(a.type, b.type) and _is_resolvable(a.nullable or lost(a.type, b.type), b.nullable)
             for a, b in zip(source.fields, target.fields)
         )
     return None

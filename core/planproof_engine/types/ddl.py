@@ -147,7 +147,7 @@ class _Reader:
 
     def length(self) -> int:
         values = self.parameters()
-        if len(values) != 1 or values[0] < 1:
+        if len(values) != 1 or values[0] < 0:
             raise self.fail("a length")
         return values[0]
 

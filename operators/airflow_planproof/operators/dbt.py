@@ -137,7 +137,7 @@ def _make_tagger(work: SparkWork[Ended]) -> Callable[[Any], None]:
     # The number of a thread that ended is given to another one.
     here = threading.local()
 
-    def told(event: Any) -> None:
+    def log_event(event: Any) -> None:
         import planproof.session
 
         work.check()
@@ -146,4 +146,4 @@ def _make_tagger(work: SparkWork[Ended]) -> Callable[[Any], None]:
             here.session = session
             work.watch(session)
 
-    return told
+    return log_event

@@ -9,12 +9,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
 from airflow_planproof import message, outcome, xcom
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.links import PlanproofReportLink
-from airflow_planproof.rendered import render_again
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -220,3 +220,14 @@ def failing_at_once() -> Iterator[None]:
         if is_lasting(error):
             raise PlanproofCannotRun(f"planproof could not run: {error}") from error
         raise
+
+
+def render_again(ti: Any) -> None:
+    """Stores the template fields of a task instance's task as they are now."""
+    if AIRFLOW_V_3_0_PLUS:
+        return
+    from airflow.models.renderedtifields import RenderedTaskInstanceFields
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.merge(RenderedTaskInstanceFields(ti, render_templates=False))

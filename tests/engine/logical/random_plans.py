@@ -21,7 +21,7 @@ from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_k
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Environment
-from planproof_engine.analysis.names.scope import extract
+from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
 from planproof_engine.expr.nodes import column_of, fresh_id
@@ -170,7 +170,7 @@ def _field(draw: Draw, scope: Scope, depth: int) -> x.Expr:
     struct = _struct_of(child.type)
     if struct is None or not struct.fields:
         return child
-    return extract(child, _one(draw, struct.names), scope.conf, builtin())
+    return Fields(scope.conf, builtin()).extract(child, _one(draw, struct.names))
 
 
 def _struct_of(t: DataType) -> Struct | None:

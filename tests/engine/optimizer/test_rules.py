@@ -15,7 +15,6 @@ from planproof_engine.optimizer.condition import Condition
 from planproof_engine.optimizer.rules import RULES
 
 FORMS = {
-    "_is_path",
     "_is_one",
     "_compares",
     "_is_hashed",

@@ -13,6 +13,9 @@ from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
+KEYS = ("unique", "primary_key")
+OF_THE_WHOLE = (*KEYS, "foreign_key")
+"""Constraints over all rows that the table will hold; a check looks at a single row."""
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
 _NULLS = " (Delta takes a CHECK that is null for broken)"
@@ -28,22 +31,28 @@ def judge_constraints(
     `whole` is what the table will hold and keys are unique over; `staged` the rows that are new. Both stand in a FROM
     clause. `failing` are the counts of `checks`, where they were made already. Raises `SparkFailure`.
     """
-    declared = model.contract.constraints if model.contract else ()
-    keys = [c for c in declared if c.kind in ("unique", "primary_key")]
-    declared_checks = [c for c in declared if c.kind == "check"]
-    found = [_count_rows(session, c, count_queries.unique_query(whole, c.columns), _KEYS) for c in keys]
+    declared_checks = list_declared(model, "check")
+    found = [
+        _count_rows(session, c, count_queries.unique_query(whole, c.columns), _KEYS)
+        for c in list_declared(model, *KEYS)
+    ]
     if failing is None:
         found += _count_checks(session, declared_checks, staged)
     else:
         found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
-    references = [c for c in declared if c.kind == "foreign_key"]
+    references = list_declared(model, "foreign_key")
     return found + [_count_foreign_key(session, c, staged, model.name, whole) for c in references]
 
 
 def checks(model: Judged) -> list[str]:
     """The expressions of the declared checks, in order."""
+    return [c.condition for c in list_declared(model, "check")]
+
+
+def list_declared(model: Judged, *kinds: str) -> list[Constraint]:
+    """The declared constraints of some kinds, in order."""
     declared = model.contract.constraints if model.contract else ()
-    return [c.condition for c in declared if c.kind == "check"]
+    return [c for c in declared if c.kind in kinds]
 
 
 def _count_checks(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:

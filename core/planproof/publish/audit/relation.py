@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from urllib.parse import unquote
 
 from planproof.invariants import contract as contract_terms
@@ -23,7 +22,6 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import drop_lengths
 
 
 def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:
@@ -48,8 +46,9 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
     # A declared length binds only those who write through Spark. The stored values are counted.
-    seen = PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in schema))
-    draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
+    draft.add(
+        contract_terms.check(contract, schema.drop_lengths(), {}, facts, draft.settings, plane, lambda column: None)
+    )
     if is_broken_by_rows_alone(draft):
         failing = count(draft, session, relation)
         draft.add(judge_constraints(session, draft.model, relation, relation, failing))

@@ -11,7 +11,7 @@ from typing import Any
 from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Draft
-from planproof.publish.audit.constraints import reference
+from planproof.publish.audit.constraints import KEYS, OF_THE_WHOLE, list_declared, reference
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import BrokenRows
@@ -122,20 +122,19 @@ class Asked:
 
 
 def _constraint(draft: Draft, finding: Finding) -> Constraint | None:
-    declared = draft.model.contract.constraints if draft.model.contract else ()
+    declared = list_declared(draft.model, "check", *OF_THE_WHOLE)
     return next((c for c in declared if finding.code == "PP507" and str(c) == finding.promised), None)
 
 
 def _is_key(draft: Draft, finding: Finding) -> tuple[str, ...] | None:
     """The columns of a key that stands on several rows, None for another finding."""
     found = _constraint(draft, finding)
-    return found.columns if found is not None and found.kind in ("unique", "primary_key") else None
+    return found.columns if found is not None and found.kind in KEYS else None
 
 
 def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]:
     """The columns that tell rows apart: of a declared key, else dbt's `unique_key`; none where nobody says so."""
-    declared = draft.model.contract.constraints if draft.model.contract else ()
-    found = [c.columns for c in declared if c.kind in ("primary_key", "unique")]
+    found = [c.columns for c in list_declared(draft.model, *KEYS)]
     given: Any = getattr(draft.model, "options", {}).get("unique_key") or ()
     found.append((given,) if isinstance(given, str) else tuple(given))
     known = ColumnNames(names)

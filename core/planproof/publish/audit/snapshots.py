@@ -34,8 +34,7 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
     draft.rows = facts.rows
     draft.read(Claim("catalog", snapshot.schema, what=describe_snapshot(snapshot)))
     draft.read(Claim("files", snapshot.schema, facts, what=facts.source))
-    draft.mark_absent("batches", _BY_ID)
-    draft.mark_not_enforced("I2", _BY_ID)
+    draft.mark_data_unread(_BY_ID, "batches", absent=True)
     draft.mark_not_enforced("I5", _BY_ID)
     draft.add(_find_contradictions(snapshot))
     found = contract_terms.check(

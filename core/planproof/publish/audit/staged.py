@@ -20,6 +20,7 @@ from planproof.publish.audit.constraints import checks, judge_constraints
 from planproof.publish.audit.hazards import decide_hazards
 from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_write import StagedWrite, as_subquery
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.undoing import tell_of_undoing
@@ -31,7 +32,6 @@ from planproof_engine.claim import SAMPLE, Claim, Facts, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
@@ -53,42 +53,27 @@ def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSc
         )
     partition_by: tuple[str, ...] = ()
     if publication.unregistered is not None:
-        facts = _read_facts_below(draft, job.session, entry.stage_location, planned)
+        facts = _read_facts_below(draft, job.session, entry.stage_location, planned, flags=flags)
     else:
         staging = publication.stored(entry.staging)
         if staging is None:
             raise SparkFailure(f"{entry.staging}, which was just written, is gone: was it dropped?", outside=True)
         partition_by = staging.partition_by
-        facts = read_files(draft, job.session, staging, planned)
+        facts = read_files(draft, job.session, staging, planned, flags)
     facts = keep_trusted(job, publication, facts)
-    if not flags:
-        draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
-
-    rows = StagedFiles(job, publication)
+    rows, judged = StagedFiles(job, publication), drop_undone_evidence(job.examined, partition_by)
     if facts is not None:
         draft.rows = facts.rows
-    decide(
-        job,
-        facts,
-        drop_undone_evidence(job.examined, partition_by),
-        rows.new_rows,
-        rows.rows_after,
-        _report_change(job, publication),
-    )
+    decide(job, facts, judged, rows, _report_change(job, publication))
 
 
 def decide(
-    job: Job,
-    facts: Facts | None,
-    judged: Examined,
-    staged: Callable[[], str],
-    whole: Callable[[], str],
-    changed: TableChange | None = None,
+    job: Job, facts: Facts | None, judged: Examined, staged: StagedWrite, changed: TableChange | None = None
 ) -> None:
     """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
 
-    `staged` gives the new rows, `whole` all that the table will hold, as they stand in a FROM clause; each is asked for
-    only where something is counted. `changed` is what footers tell of the publish, where the format has them.
+    `staged` is asked for its rows only where something is counted. `changed` is what footers tell of the publish, where
+    the format has them.
     """
     draft = job.draft
     if facts is not None:
@@ -99,12 +84,12 @@ def decide(
     # Rows that may be quarantined are counted for every term later.
     counts = whole_so_far or (draft.settings.on_violation != "quarantine" and is_broken_by_rows_alone(draft))
     if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
-        rows = staged()
+        rows = staged.new_rows()
         failing = count(draft, job.session, rows)
-        draft.add(judge_constraints(job.session, job.model, whole(), rows, failing))
+        draft.add(judge_constraints(job.session, job.model, staged.rows_after(), rows, failing))
         draft.set_details(uncounted=None)
     if whole_so_far:
-        draft.add(limits.judge_limits(job, draft.settings.limits, changed, staged, whole))
+        draft.add(limits.judge_limits(job, draft.settings.limits, changed, staged.new_rows, staged.rows_after))
         decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
@@ -145,12 +130,8 @@ def drop_undone_evidence(examined: Examined, partition_by: Sequence[str]) -> Exa
 
 def audit_query(job: Job) -> None:
     """Audits a view's query. Nothing is stored, so that only terms of the contract are counted that no plan proves."""
-    draft = job.draft
-    for plane in ("batches", "files"):
-        draft.mark_absent(plane, "a view stores nothing")
-    draft.mark_not_enforced("I2", "a view stores nothing")
-    draft.mark_not_enforced("I5", "a view stores nothing")
-    relation = f"(\n{drop_terminators(job.model.sql)}\n)"
+    draft, relation = job.draft, as_subquery(job.model.sql)
+    draft.mark_data_unread("a view stores nothing", absent=True)
     if not draft.has_violation():
         failing = count(draft, job.session, relation)
         draft.add(judge_constraints(job.session, job.model, relation, relation, failing))
@@ -160,16 +141,17 @@ def audit_query(job: Job) -> None:
         draft.findings = conclude(draft.findings, draft.settings)
 
 
-def read_files(draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None) -> Facts | None:
-    """The claims of a stored table's files, against what was `planned`, else against the table's own schema.
-
-    None where they cannot be read from here.
-    """
+def read_files(
+    draft: Draft, session: Session, table: StoredTable, planned: PhysicalSchema | None, flags: bool = True
+) -> Facts | None:
+    """The claims of a stored table's files, against what was `planned`, else against the table's own schema; `flags` as
+    in `read_paths`. None where they cannot be read from here."""
     if table.location is None:
-        _report_unread(draft, f"{table.name} has no location")
+        draft.mark_data_unread(f"{table.name} has no location")
         return None
     registered_as = table.schema if planned is None else None
-    return _read_facts_below(draft, session, decode_uri(table.location), planned, table.partition_by, registered_as)
+    location, partition_by = decode_uri(table.location), table.partition_by
+    return _read_facts_below(draft, session, location, planned, partition_by, registered_as, flags)
 
 
 def _read_facts_below(
@@ -179,21 +161,15 @@ def _read_facts_below(
     planned: PhysicalSchema | None,
     partition_by: Sequence[str] = (),
     registered_as: PhysicalSchema | None = None,
+    flags: bool = True,
 ) -> Facts | None:
     paths, reason = _list_files(session, location)
     if reason is not None:
-        _report_unread(draft, reason)
+        draft.mark_data_unread(reason)
         return None
     if registered_as is not None:
         paths = drop_empty_files(draft, paths)
-    return read_paths(draft, paths, planned, partition_by, session, registered_as)
-
-
-def _report_unread(draft: Draft, reason: str) -> None:
-    for plane in ("files", "batches"):
-        draft.mark_unreadable(plane, reason)
-    draft.mark_not_enforced("I5", reason)
-    draft.mark_not_enforced("I2", reason)
+    return read_paths(draft, paths, planned, partition_by, session, registered_as, flags=flags)
 
 
 def _list_files(session: Session, location: str) -> tuple[Sequence[str], str | None]:
@@ -209,13 +185,14 @@ def read_paths(
     paths: Sequence[str],
     planned: PhysicalSchema | None,
     partition_by: Sequence[str],
-    session: Session | None = None,
+    session: Session,
     registered_as: PhysicalSchema | None = None,
     of_format: Sequence[str] = (),
+    flags: bool = True,
 ) -> Facts | None:
     """The claims of files, against the plan that wrote them (`planned`; columns `of_format` may stand there besides),
-    or the table that they belong to (`registered_as`); with neither, against each other. None where nobody can read
-    them here."""
+    or the table that they belong to (`registered_as`); with neither, against each other. Without `flags` a file may
+    promise more than what was planned. None where nobody can read them here."""
     if not paths:
         for plane in ("files", "batches"):
             draft.mark_absent(plane, "no file was written: there are no rows")
@@ -229,24 +206,21 @@ def read_paths(
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
         return Facts(source="no footer")
     except Undecodable as error:
-        for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.mark_unreadable(plane, str(error))
-            draft.mark_not_enforced(invariant, str(error))
+        draft.mark_data_unread(str(error))
         return None
     draft.read(claim)
     if registered_as is not None:
-        case_sensitive = session is not None and session.conf.case_sensitive
-        draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
+        draft.add(drift.check(registered_as, footers, tuple(partition_by), session.conf.case_sensitive))
     else:
-        draft.add(file_schemas.check(planned, footers, tuple(partition_by), of_format))
+        found = file_schemas.check(planned, footers, tuple(partition_by), of_format)
+        draft.add(f for f in found if flags or f.promised != "nullable")
     if planned is None:
         draft.add(drift.check_paths(footers, partition_by))
     draft.mark_enforced("I5", claim.what)
     draft.set_details(files=describe_files(footers))
-    if session is not None and any(session.local_path(path) is None for path in paths):
+    if any(session.local_path(path) is None for path in paths):
         reason = "the files are on another file system: their footers are read, and not their rows"
-        draft.mark_unreadable("batches", reason)
-        draft.mark_not_enforced("I2", reason)
+        draft.mark_data_unread(reason, "batches")
         return claim.facts
     _read_batches(draft, paths, footers)
     return claim.facts
@@ -255,23 +229,19 @@ def read_paths(
 def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
-        draft.mark_absent("batches", "batches: off")
-        draft.mark_not_enforced("I2", "batches: off")
+        draft.mark_data_unread("batches: off", "batches", absent=True)
         return
     if not any(f.row_groups for f in footers):
-        draft.mark_absent("batches", "no row group was written: there are no rows")
-        draft.mark_not_enforced("I2", "no row group was written: there are no rows")
+        draft.mark_data_unread("no row group was written: there are no rows", "batches", absent=True)
         return
     try:
         claim, found = batches.read(paths, draft.settings.batches, footers)
     except Undecodable as error:
-        draft.mark_unreadable("batches", str(error))
-        draft.mark_not_enforced("I2", str(error))
+        draft.mark_data_unread(str(error), "batches")
         return
     draft.add(found)
     if claim is None:
-        draft.mark_unreadable("batches", "no row group could be decoded")
-        draft.mark_not_enforced("I2", "no row group could be decoded")
+        draft.mark_data_unread("no row group could be decoded", "batches")
         return
     draft.read(claim)
     draft.mark_enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)

@@ -11,11 +11,14 @@ from typing import Any
 from planproof.arrow import column_counts as counts
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
-from planproof.publish.data_tests.filters import is_filter
 from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.sources import live_catalog
 from planproof.session.store import decode_uri, local
+from planproof_engine import plan
 from planproof_engine.catalog import RelationName
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.plans import Filter, Named, Project, Scan, Subquery, may_raise
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import STRING, DataType
 
@@ -329,3 +332,21 @@ def _find_field(stored: Stored | None, name: str, case_sensitive: bool) -> Physi
 
 def _files(stored: Stored) -> str:
     return f"{len(stored.paths)} file{'' if len(stored.paths) == 1 else 's'}"
+
+
+def is_filter(condition: str, relation: str, session: Session) -> bool:
+    """Whether `SELECT * FROM relation WHERE condition` gives some of the relation's rows for all data, and never fails.
+
+    `relation` is quoted, or stands for itself in FROM.
+    """
+    conf = session.conf
+    try:
+        found = plan(f"SELECT * FROM {relation} WHERE {condition}", live_catalog(session), conf=conf).root
+    except (AnalysisError, Unknown, SparkFailure):
+        return False
+    if isinstance(found, Project):
+        found = found.child
+    if not isinstance(found, Filter) or found.condition.holds(Subquery) or may_raise(found.condition, conf):
+        return False
+    below = found.child
+    return isinstance(below.child if isinstance(below, Named) else below, Scan)

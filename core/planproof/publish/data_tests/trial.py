@@ -141,6 +141,24 @@ class DataTest:
     column: str | None = None
     place: str | None = None
 
+    def judge(
+        self, failures: int, warns: bool, fails: bool, staged: StagedRows, ground: str = COUNTED
+    ) -> DataTestResult:
+        """What the numbers mean, as dbt has it (`TestRunner.build_test_run_result`); `ground` is by what they are
+        known."""
+        if self.severity.upper() == "ERROR" and fails:
+            status, limit = "fail", self.error_if
+        elif warns:
+            status, limit = "warn", self.warn_if
+        else:
+            return DataTestResult(self.name, "pass", ground, failures, self.column, self.place)
+        results = "result" if failures == 1 else "results"
+        said = f"{failures} {results} in the staged rows, configured to {status} if {limit}"
+        return DataTestResult(self.name, status, said, failures, self.column, self.place, staged.query(self.sql))
+
+    def report_not_run(self, why: str) -> DataTestResult:
+        return DataTestResult(self.name, "not run", why, None, self.column, self.place)
+
 
 def run_tests(tests: Sequence[DataTest]) -> Tests:
     """The tests as dbt's own materialization asks them (its macro `get_test_sql`), one after the other; those that can
@@ -178,13 +196,11 @@ def _answer(
     found = found or together.get(asked)
     if found is None:
         return _run(test, staged)
-    numbers = found.failures, held.warns(found.failures), held.fails(found.failures)
-    limits = (test.severity, test.warn_if, test.error_if)
-    return judge_result(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
+    many = found.failures
+    return test.judge(many, held.warns(many), held.fails(many), staged, found.ground)
 
 
 def _run(test: DataTest, staged: StagedRows) -> DataTestResult:
-    limits = (test.severity, test.warn_if, test.error_if)
     try:
         text = staged.text(test.sql)
         limit = f"\nLIMIT {int(test.limit)}" if test.limit is not None else ""
@@ -196,41 +212,7 @@ def _run(test: DataTest, staged: StagedRows) -> DataTestResult:
         if failures is None:
             raise NotRun(f"its fail_calc {test.fail_calc} gives NULL")
     except NotRun as reason:
-        return report_not_run(test.name, str(reason), test.column, test.place)
+        return test.report_not_run(str(reason))
     except (AnalysisError, SparkFailure) as error:
-        return report_not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
-    return judge_result(
-        test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place
-    )
-
-
-def judge_result(
-    name: str,
-    failures: int,
-    warns: bool,
-    fails: bool,
-    limits: tuple[str, str, str],
-    staged: StagedRows,
-    sql: str,
-    column: str | None,
-    place: str | None,
-    ground: str = COUNTED,
-) -> DataTestResult:
-    """What a test's numbers mean, as dbt has it (`TestRunner.build_test_run_result`); `limits` are the test's severity,
-    `warn_if` and `error_if`, `ground` is by what the numbers are known."""
-    severity, warn_if, error_if = limits
-    if severity.upper() == "ERROR" and fails:
-        status, limit = "fail", error_if
-    elif warns:
-        status, limit = "warn", warn_if
-    else:
-        return DataTestResult(name, "pass", ground, failures, column, place)
-    said = (
-        f"{failures} {'result' if failures == 1 else 'results'} in the staged rows, configured to {status} if {limit}"
-    )
-    return DataTestResult(name, status, said, failures, column, place, staged.query(sql))
-
-
-def report_not_run(name: str, why: str, column: str | None = None, place: str | None = None) -> DataTestResult:
-    """The result of a data test that was not run, and why."""
-    return DataTestResult(name, "not run", why, None, column, place)
+        return test.report_not_run(f"Spark cannot run it over the staged rows: {error}")
+    return test.judge(int(failures), bool(warns), bool(fails), staged)

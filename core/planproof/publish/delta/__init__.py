@@ -13,19 +13,14 @@ from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.quarantine import DeltaQuarantine
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.publication import tell_of_others
-from planproof.publish.staged_version import StagedVersion
+from planproof.publish.notes.format import NotedFormat
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.finding import Finding
 
 
-class DeltaLake:
+class DeltaLake(NotedFormat[DeltaPublication]):
     """Delta tables of the session's own catalog; see `planproof.publish.protocol.Format`."""
-
-    is_journaled = False
 
     def __init__(self, session: Session, tables: DeltaTables) -> None:
         self._session, self._tables = session, tables
@@ -59,13 +54,6 @@ class DeltaLake:
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_incremental_run(job, full_refresh) else Replacement(self._tables)
 
-    def staged(self, job: Job, publication: DeltaPublication) -> StagedVersion:
-        return StagedVersion(job, publication)
-
-    def commit(self, publication: DeltaPublication) -> list[Finding]:
-        publication.commit()
-        return tell_of_others(publication)
-
     def refuse_changed(self, publication: DeltaPublication) -> None:
         """Of the same table, what was staged on another version is not committed (`Moved`)."""
         publication.refuse_another()
@@ -73,21 +61,8 @@ class DeltaLake:
     def find_late_rows(self, publication: DeltaPublication) -> str:
         return "there" if publication.is_committed() else ""
 
-    def describe(self, job: Job, publication: DeltaPublication) -> None:
-        """Nothing: what is said of a table is committed with its rows."""
-
     def is_exchanged(self, publication: DeltaPublication) -> bool:
         return not publication.is_committed()
-
-    def is_alone(self, publication: DeltaPublication, before: str | None) -> bool:
-        return publication.is_alone()
-
-    def settle(self, publication: DeltaPublication) -> Ending:
-        ending = publication.settle()
-        if ending == "finished":
-            # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.draft.add(tell_of_others(publication))
-        return ending
 
 
 __all__ = ["DeltaLake"]

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
-from planproof.publish.delta.own_terms import describe_forbidden_row, drop_own_terms
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import refuse_change
-from planproof.publish.materialize.evolution import Evolution, plan_evolution
-from planproof.publish.materialize.incremental import find_misfits, list_assignments, list_changed_values
+from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change
+from planproof.publish.materialize.evolution import Evolution
+from planproof.publish.materialize.incremental import list_changed_values, plan_change
 from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
@@ -41,10 +40,7 @@ class Change:
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
         base = self._tables.state(target.location)
         refuse_change(job, base)
-        found = plan_evolution(model, target, job.examined.promised)
-        change = self._evolution = replace(found, adds="planproof adds columns to a Delta table")
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
-        job.draft.add([*change.findings(job), *find_misfits(job, change), *fits])
+        change = self._evolution = plan_change(job, "planproof adds columns to a Delta table")
         if job.draft.fails_already or change.is_refused:
             return None
         write_merge_clauses(job)

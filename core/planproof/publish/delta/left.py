@@ -18,11 +18,10 @@ from planproof.publish.notes.believed import (
     verify_names,
 )
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
+from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -86,12 +85,12 @@ def _place(table: StoredTable) -> str:
     return decode_uri(table.location or "")
 
 
-def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
-    """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:
+    """Raises `SparkFailure`."""
     tables = _open_tables(session)
     assert note.folder is not None, "it was verified"
     if _find_table(session, note.target) is None and not note.is_new:
-        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
+        return None, f"{note.target} is not there any more, or has another name"
     named = _is_committed(tables, store, note)
     if named is False and store.exists(taken_mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
@@ -104,17 +103,14 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         elif is_young(store, taken_mark(location)):
             return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
     if named is None:
-        return give_up_if_forced(store, location, force, "the log does not say any more whether it was committed")
+        return None, "the log does not say any more whether it was committed"
     if named:
         _finish(session, tables, store, note)
-        forget(store, location)
         return "finished", "it had been committed"
     if _was_forgotten(session, store, note):
-        return give_up_if_forced(store, location, force, "its staged log is gone, as if it had been committed")
+        return None, "its staged log is gone, as if it had been committed"
     if note.quarantine is not None:
         take_back(session, store, note.quarantine)
-    remove(store, note)
-    forget(store, location)
     return "undone", "its commit is not in the log; what it had staged was deleted"
 
 

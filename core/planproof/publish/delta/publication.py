@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
+from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
 from planproof.publish.delta.actions import UnknownAction, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
@@ -25,7 +26,6 @@ from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
 """For so many seconds a replacement is tried on top of what others commit."""
-_OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
 
 class DeltaPublication(NotedPublication):
@@ -40,7 +40,7 @@ class DeltaPublication(NotedPublication):
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
         names, store, target = job.names, store_of(job.session), job.names.target.quoted
-        self.tables, self.managed, self.draft = tables, managed, job.draft
+        self.tables, self.managed = tables, managed
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)
@@ -255,18 +255,6 @@ class DeltaPublication(NotedPublication):
         self.staged.forget_log()
         self.notebook.delete()
 
-    def discard(self) -> None:
-        if self._is_discarded:
-            return
-        self.take_back()
-        self.notebook.sweep()
-        self._is_discarded = True
-
-    def close(self) -> None:
-        self.notebook.end()
-        if self.bad_rows is not None:
-            self.bad_rows.close()
-
     def settle(self) -> Ending:
         """Finds out from the log what became of a commit whose answer was lost. Raises a transient `Refused` where it
         was taken back, `Evicted`, and `SparkFailure` where nobody can read the table."""
@@ -288,6 +276,5 @@ class DeltaPublication(NotedPublication):
 
 def _looks_at_all(job: Job) -> bool:
     """Whether what is promised is counted over all rows that the table will hold."""
-    contract = job.model.contract
-    keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
-    return keys or bool(job.draft.settings.limits) or job.tests is not None
+    keys = list_declared(job.model, *OF_THE_WHOLE)
+    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None

@@ -1,11 +1,21 @@
-"""What a Delta table may be that a guarded publish does not serve, each by name."""
+"""What a Delta table may be that a guarded publish does not serve, each by name; and the terms that it keeps by itself,
+NOT NULL and CHECK: Delta fails the write at the first row that breaks one.
+"""
 
 from __future__ import annotations
 
+import re
+
+from planproof.publish.audit.constraints import list_declared
 from planproof.publish.delta.actions import normalize_scheme
+from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.delta.protocol import LogState
+from planproof.session.protocol import SparkFailure
+from planproof_engine.claim import nested_fields
+from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import fold_name
 
 _COMMITTED_ELSEWHERE = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 """Features of tables whose commits somebody else than their log orders."""
@@ -14,18 +24,6 @@ _NOT_CHANGED = {
     "rowTracking": "row tracking, whose ids belong to the commit that makes them",
 }
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
-
-
-def refuse_other(job: Job) -> None:
-    """Raises `Refused` for a target that is there and is no Delta table: no commit replaces one."""
-    target = job.target
-    if target is None or (target.kind == "table" and target.format == "delta"):
-        return
-    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
-    raise Refused(
-        f"{job.model.name} exists as a {what}, which no Delta commit replaces; nothing was changed. Drop or rename it "
-        "first"
-    )
 
 
 def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
@@ -68,3 +66,66 @@ def _refuse_features(job: Job, base: LogState, refused: dict[str, str]) -> None:
         is_on = name in found and (name != "rowTracking" or base.properties.get("delta.enableRowTracking") == "true")
         if is_on:
             raise Refused(f"{job.model.name} has {what}; planproof does not publish to such a table yet")
+
+
+_BROKEN = re.compile(
+    r"NOT NULL constraint violated for column: [^\n]+|CHECK constraint .+ violated by row[^\n]*(?:\n - [^\n]+)*"
+)
+"""Delta's messages (`DELTA_NOT_NULL_CONSTRAINT_VIOLATED`, `DELTA_VIOLATE_CONSTRAINT_WITH_VALUES`)."""
+_GENERATED = "CHECK constraint Generated Column"
+"""Begins what Delta says of a row that gives a generated column another value."""
+_CHECK = "delta.constraints."
+"""Begins the properties that hold a table's checks."""
+
+
+def describe_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
+    """What is said of a row that the table by itself forbids, and what to do; None for another failure."""
+    found = _BROKEN.search(str(failure))
+    if found is None:
+        return None
+    said = " ".join(line.strip().removeprefix("- ") for line in found[0].rstrip(".").splitlines())
+    way = f"Leave the row out, or let ALTER TABLE {job.names.target.quoted} drop the term"
+    if said.startswith(_GENERATED):
+        way = "Let the model give what the column is generated as"
+    return (
+        f"{job.model.name} has a term of its own that a new row breaks, and Delta takes no such row: {said}. Nothing "
+        f"was published. {way}"
+    )
+
+
+def drop_own_terms(job: Job, staged: StagedTable) -> bool:
+    """Drops the terms that the contract promises too from a staged table; False where it has none of them.
+
+    The rows are then staged once more, so that the audit counts all that break them, and they can be quarantined. Such
+    a staging is never committed.
+    """
+    found = [*_list_checks(job, staged), *_list_not_null(job, staged)]
+    for change in found:
+        job.session.rows(f"ALTER TABLE {staged.relation} {change}")
+    return bool(found)
+
+
+def _list_checks(job: Job, staged: StagedTable) -> list[str]:
+    promised = {_strip_blanks(c.expression or "") for c in list_declared(job.model, "check")}
+    own = ((key, text) for key, text in staged.base.properties.items() if key.startswith(_CHECK))
+    return [
+        f"DROP CONSTRAINT {quote_parts((key.removeprefix(_CHECK),))}"
+        for key, text in own
+        if _strip_blanks(text) in promised
+    ]
+
+
+def _strip_blanks(expression: str) -> str:
+    """Delta keeps the words of an expression, with blanks of its own between them."""
+    return "".join(expression.split())
+
+
+def _list_not_null(job: Job, staged: StagedTable) -> list[str]:
+    contract = job.model.contract
+    promised = {_split_path(f.path) for f in nested_fields(contract.schema) if f.promises} if contract else set()
+    own = (f.path for f in nested_fields(staged.base.schema) if f.promises)
+    return [f"ALTER COLUMN {quote_parts(path)} DROP NOT NULL" for path in own if _split_path(path) in promised]
+
+
+def _split_path(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(fold_name, path))

@@ -10,7 +10,8 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import refuse_other, refuse_replacement
+from planproof.publish.delta.refusals import refuse_replacement
+from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
@@ -31,7 +32,7 @@ class Replacement:
         self._tables = tables
 
     def begin(self, job: Job) -> DeltaPublication:
-        refuse_other(job)
+        refuse_other(job, "delta", "Delta")
         options: Mapping[str, Any] = job.model.options
         if options.get("buckets"):
             raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")

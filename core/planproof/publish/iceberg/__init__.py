@@ -12,13 +12,10 @@ from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.publication import IcebergPublication, sweep_dead
 from planproof.publish.iceberg.quarantine import IcebergQuarantine
-from planproof.publish.iceberg.rows import RowsReplaced
-from planproof.publish.iceberg.table import Replacement
+from planproof.publish.iceberg.table import Replacement, RowsReplaced
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.publication import tell_of_others
-from planproof.publish.staged_version import StagedVersion
+from planproof.publish.notes.format import NotedFormat
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.states import Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
 from planproof_engine.catalog import SESSION_CATALOG, RelationName
@@ -26,10 +23,8 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quote_parts
 
 
-class _Committed:
+class _Committed(NotedFormat[IcebergPublication]):
     """What all Iceberg tables share of `publish.protocol.Format`: all but materializations and quarantine."""
-
-    is_journaled = False
 
     def __init__(self, session: Session, tables: Changing) -> None:
         self._session, self._tables = session, tables
@@ -41,16 +36,6 @@ class _Committed:
         name = names.target.quoted
         return self._tables.table(name) or self._session.registered_table(name)
 
-    def staged(self, job: Job, publication: IcebergPublication) -> StagedVersion:
-        return StagedVersion(job, publication)
-
-    def describe(self, job: Job, publication: IcebergPublication) -> None:
-        """Nothing: what is said of a table is committed with its rows."""
-
-    def commit(self, publication: IcebergPublication) -> list[Finding]:
-        publication.commit()
-        return tell_of_others(publication)
-
     def refuse_changed(self, publication: IcebergPublication) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
 
@@ -59,16 +44,6 @@ class _Committed:
 
     def is_exchanged(self, publication: IcebergPublication) -> bool:
         return publication.transaction.is_exchanged()
-
-    def is_alone(self, publication: IcebergPublication, before: str | None) -> bool:
-        return publication.is_alone()
-
-    def settle(self, publication: IcebergPublication) -> Ending:
-        ending = publication.settle()
-        if ending == "finished" and publication.on_top is not None:
-            # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.on_top.job.draft.add(tell_of_others(publication))
-        return ending
 
 
 class Iceberg(_Committed):

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.contract import Contract
 from planproof.judge.effect import Effect
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import relax, restore
-from planproof.publish.materialize.evolution import Evolution, plan_evolution
-from planproof.publish.materialize.incremental import find_misfits, list_assignments, list_changed_values
-from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
+from planproof.publish.materialize.evolution import Evolution
+from planproof.publish.materialize.incremental import list_changed_values, plan_change
+from planproof.publish.materialize.logged_change import (
+    drop_rows_rewritten,
+    limit_to_stored_columns,
+    write,
+    write_merge_clauses,
+)
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
@@ -39,10 +43,7 @@ class Change:
         assert target is not None
         if target.format != "iceberg":
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
-        found = plan_evolution(model, target, convert_types(job.examined.promised))
-        change = self._evolution = replace(found, adds="planproof adds columns to an Iceberg table")
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
-        job.draft.add([*change.findings(job), *find_misfits(_convert_contract(job), change), *fits])
+        change = self._evolution = plan_change(job, "planproof adds columns to an Iceberg table", convert_types)
         if job.draft.fails_already or change.is_refused:
             return None
         write_merge_clauses(job)
@@ -72,27 +73,14 @@ class Change:
     def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = drop_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
-        facts = written = read(counted, publication, relax_schema(publication.transaction.schema()), told=False)
-        if job.model.incremental_strategy == "merge" and facts is not None:
-            # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
-            facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
+        written = read(counted, publication, relax_schema(publication.transaction.schema()), says_types=False)
         staged = StagedVersion(job, publication)
-        decide(counted, facts, counted.examined, staged.new_rows, staged.rows_after)
+        decide(counted, drop_rows_rewritten(job, written), counted.examined, staged)
         restore(job, publication, written)
         publication.on_top = OnTop(job, _describe_change(job), staged)
 
     def published_schema(self, job: Job, publication: IcebergPublication) -> PhysicalSchema:
         return publication.transaction.schema()
-
-
-def _convert_contract(job: Job) -> Job:
-    """The job with its contract in the types that the table has for the promised ones."""
-    contract = job.model.contract
-    if contract is None:
-        return job
-    columns = [(f.name, f.type, f.nullable) for f in convert_types(contract.schema)]
-    kept = Contract(columns, contract.constraints, contract.places, contract.unknown)
-    return replace(job, model=replace(job.model, contract=kept))
 
 
 def _describe_change(job: Job) -> str:

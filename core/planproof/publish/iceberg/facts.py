@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.invariants import registered
-from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import read_paths
@@ -17,7 +16,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
 from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
-from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, drop_lengths
+from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField
 
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """What a file keeps of rows that were in another one before (Iceberg's specification, version 3: Row Lineage)."""
@@ -25,29 +24,26 @@ _FAR = "Iceberg's files lie where only Spark reads them; what the contract promi
 _UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"
 
 
-def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, told: bool = True) -> Facts | None:
+def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, says_types: bool) -> Facts | None:
     """Reads the planes `catalog` and `files` of what was staged. The facts are those of the added files; None where no
-    footer tells. `told`: a column that is kept in another type than the query's is said."""
+    footer tells. `says_types`: a column that is kept in another type than the query's is said."""
     draft, transaction = job.draft, publication.transaction
     draft.read(Claim("catalog", schema))
-    promised = PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in job.examined.promised))
-    draft.add(registered.check(schema, promised) if told else [])
+    draft.add(registered.check(schema, job.examined.promised.drop_lengths()) if says_types else [])
     paths = [job.session.local_path(path) or path for path in transaction.files()]
     others = sorted({path.rpartition(".")[2] for path in paths if not path.endswith(".parquet")})
     if others or not (transaction.alters or all(map(os.path.isfile, paths))):
-        _leave_unread(draft, _UNREAD.format(" and ".join(others)) if others else _FAR)
+        draft.mark_data_unread(_UNREAD.format(" and ".join(others)) if others else _FAR)
         return None
     filed = convert_names(schema)
-    before = len(draft.findings)
     is_far = any(job.session.local_path(path) is None for path in paths)
     by: Any = _ByTable(transaction) if is_far else job.session
     try:
-        facts = read_paths(draft, paths, filed.as_nullable(), (), by, of_format=_LINEAGE)
+        # The table's flags bind its writers; a file says what the query knew, which may be more.
+        facts = read_paths(draft, paths, filed.as_nullable(), (), by, of_format=_LINEAGE, flags=False)
     except SparkFailure as failure:
-        _leave_unread(draft, f"{_FAR}: {failure}")
+        draft.mark_data_unread(f"{_FAR}: {failure}")
         return None
-    # The table's flags bind its writers; a file says what the query knew, which may be more.
-    draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]
     return keep_trusted(job, publication, None if facts is None else _restore_names(facts, schema, filed))
 
 
@@ -60,12 +56,6 @@ class _ByTable:
 
     def local_path(self, uri: str) -> None:
         """None: no file is looked for on this machine."""
-
-
-def _leave_unread(draft: Draft, reason: str) -> None:
-    for plane, invariant in (("files", "I5"), ("batches", "I2")):
-        draft.mark_unreadable(plane, reason)
-        draft.mark_not_enforced(invariant, reason)
 
 
 def drop_declared_lengths(examined: Examined) -> Examined:

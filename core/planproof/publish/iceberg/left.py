@@ -7,55 +7,57 @@ out, and where the table is not found, everything stays as it lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
-from planproof.publish.iceberg.believed import is_another, verify
+from planproof.publish.notes.believed import (
+    is_same_location,
+    refuse_links,
+    refuse_other_home,
+    refuse_other_quarantine,
+    verify_names,
+)
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
+from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
-from planproof.publish.transaction.names import join
+from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.states import STATES, Ending
+from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.branches import Branches
-from planproof.session.protocol import Session, SparkFailure, Transactional
-from planproof.session.store import Store
+from planproof.session.protocol import Changing, Session, SparkFailure, StoredTable, Transactional
+from planproof.session.store import Store, decode_uri
+from planproof_engine.catalog import RelationName
 from planproof_engine.quoting import quote_parts
 
 
-def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
-    """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:
+    """Raises `SparkFailure`."""
     if note.branch is not None:
-        return _settle_branch(session, store, location, note, note.branch, force)
+        return _settle_branch(session, note, note.branch)
     tables = session.transactions()
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
-        return _settle_exchange(session, tables, store, location, note)
+        return _settle_exchange(session, tables, store, note)
     named = _is_committed(tables, store, location, note)
     if named:
-        forget(store, location)
         return "finished", "it had been committed"
     gone = _explain_gone(tables, store, note, named)
     if gone is not None:
-        return give_up_if_forced(store, location, force, gone)
+        return None, gone
     wait = _explain_wait(store, location, note, named, force)
     if wait is not None:
         return "left", wait
     if named is False and _was_forgotten(session, tables, note):
-        return give_up_if_forced(store, location, force, f"{note.target} has no snapshot of that time any more")
+        return None, f"{note.target} has no snapshot of that time any more"
     _take_back(session, tables, store, note)
-    remove(store, note)
-    forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
 
 
-def _settle_exchange(
-    session: Session, tables: Transactional, store: Store, location: str, note: Note
-) -> tuple[Ending, str]:
+def _settle_exchange(session: Session, tables: Transactional, store: Store, note: Note) -> Found:
     ending = settle_exchange(session, note)
     if ending == "undone":
         _take_back(session, tables, store, note)
-        remove(store, note)
-    forget(store, location)
     return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
 
 
@@ -104,16 +106,13 @@ def _was_forgotten(session: Session, tables: Transactional, note: Note) -> bool:
     return oldest is None or oldest > at
 
 
-def _settle_branch(
-    session: Session, store: Store, location: str, note: Note, branch: str, force: bool
-) -> tuple[Ending, str]:
+def _settle_branch(session: Session, note: Note, branch: str) -> Found:
     """Drops the branch first: after that no server can carry out a commit that it was asked for."""
     tables = Branches(session)
     if tables.table(note.target) is None:
-        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
+        return None, f"{note.target} is not there any more, or has another name"
     tables.drop(note.target, branch)
     is_committed = note.snapshot is not None and tables.has_snapshot(note.target, note.snapshot)
-    forget(store, location)
     if is_committed:
         return "finished", f"it had been committed; its branch {branch} was dropped"
     return "undone", f"its branch {branch} was dropped; Iceberg expires what was written there"
@@ -180,3 +179,78 @@ def _believe(session: Session, location: str, note: Note, is_chosen: bool) -> No
 
 
 LEFT = {"iceberg": Left(_believe, settle)}
+
+
+_BRANCH = re.compile("planproof_[0-9a-f]{32}")
+_METADATA = re.compile(r"(snap-\d+-\d+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-m\d+)?\.avro")
+"""What Iceberg calls manifests, and lists of them."""
+_DATA_PATHS = ("write.data.path", "write.folder-storage.path")
+
+
+def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None:
+    """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
+    names = verify_names(location, note)
+    complete = RelationName(tables.complete(names.target.quoted))
+    home = tables.namespace_location(complete.namespace)
+    home = None if home is None else decode_uri(home)
+    if not is_chosen:
+        refuse_other_home(location, home, note)
+    if note.branch is not None:
+        if not _BRANCH.fullmatch(note.branch) or note.folder or note.others or note.quarantine or note.staging:
+            raise Disbelieved(f"branch: {note.branch}")
+        return
+    table = tables.table(complete.quoted)
+    if table is None and note.staging is not None:
+        table = tables.table(note.staging)
+    # Nothing that the note says of another table's files is acted on.
+    if table is not None and not is_another(table, note):
+        _verify_files(table, note.owner.run, note.folder, note.others)
+    elif table is None and note.is_new:
+        _verify_new(names, home, note)
+    if note.quarantine is not None:
+        _verify_quarantine(tables, complete, note)
+
+
+def is_another(table: StoredTable | None, note: Note) -> bool:
+    """Whether the table of that name is another one than the publish began on, or was about to make. Its own one may
+    have been renamed, and still need the files of the publish."""
+    return table is not None and note.created is not None and table.created != note.created
+
+
+def _verify_new(names: Names, home: str | None, note: Note) -> None:
+    """No table is there: only what lies where its catalog would have put it is known to be this publish's."""
+    own = (names.target.last, f"{names.target.last}_{names.stamp}", names.staging.last)
+    at = next(
+        (at for name in own if home is not None and is_same_location(note.location, at := join(home, name))), None
+    )
+    if at is None:
+        raise Disbelieved(f"location: {note.location} is not where the catalog would put {note.target}")
+    refuse_links(note.location, parent(at))
+    _verify_places(join(at, "data"), join(at, "metadata"), note.owner.run, note.folder, note.others)
+
+
+def _verify_quarantine(tables: Changing, complete: RelationName, note: Note) -> None:
+    bad_rows = note.quarantine
+    assert bad_rows is not None
+    refuse_other_quarantine(complete, note, bad_rows)
+    table = tables.table(bad_rows.table)
+    if table is not None:
+        _verify_files(table, bad_rows.run, bad_rows.folder, bad_rows.others)
+
+
+def _verify_files(table: StoredTable, run: str, folder: str | None, others: Sequence[str]) -> None:
+    at, properties = decode_uri(table.location or ""), table.properties
+    data = next((decode_uri(properties[key]) for key in _DATA_PATHS if properties.get(key)), join(at, "data"))
+    metadata = decode_uri(properties.get("write.metadata.path") or join(at, "metadata"))
+    _verify_places(data, metadata, run, folder, others)
+
+
+def _verify_places(data: str, metadata: str, run: str, folder: str | None, others: Sequence[str]) -> None:
+    if folder is not None:
+        if not is_same_location(folder, join(data, f"planproof_{run}")):
+            raise Disbelieved(f"folder: {folder} is not where this publish wrote")
+        refuse_links(folder, parent(data))
+    for other in others:
+        if not is_same_location(parent(other), metadata) or not _METADATA.fullmatch(other.rpartition("/")[2]):
+            raise Disbelieved(f"others: {other} is none of the table's own manifests")
+        refuse_links(other, parent(metadata))

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 
 from planproof.judge.draft import Draft
 from planproof.publish.audit import limits
-from planproof.publish.audit.constraints import checks, judge_constraints
+from planproof.publish.audit.constraints import OF_THE_WHOLE, checks, judge_constraints, list_declared
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.session.protocol import Moved, SparkFailure, Transaction
 from planproof_engine.origin import AnalysisError
-
-_OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +57,15 @@ class OnTop:
         report comes from another staging."""
         job = self.job
         model, settings = job.model, job.draft.settings
-        contract = model.contract
-        keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
         again, whole = Draft(model, settings), self.staged.rows_after()
         again.effect = job.draft.effect
-        if keys:
+        if list_declared(model, *OF_THE_WHOLE):
             # Checks look at single rows: they were counted.
             counted = [0] * len(checks(model))
             again.add(judge_constraints(job.session, model, whole, self.staged.new_rows(), counted))
         if settings.limits:
-            again.add(
-                limits.judge_limits(
-                    replace(job, draft=again), settings.limits, None, self.staged.new_rows, lambda: whole
-                )
-            )
+            judged = replace(job, draft=again)
+            again.add(limits.judge_limits(judged, settings.limits, None, self.staged.new_rows, lambda: whole))
         if job.tests is not None and not again.fails:
             try_tests(replace(job, draft=again), self.staged, job.tests)
         return not again.fails

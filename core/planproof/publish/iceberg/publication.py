@@ -146,21 +146,15 @@ class IcebergPublication(NotedPublication):
         snapshot = self.transaction.find_undoing()
         return None if snapshot is None else f"snapshot {snapshot}"
 
-    def discard(self) -> None:
-        if self._is_discarded:
-            return
+    def delete_staged(self) -> None:
         self.transaction.discard()
-        self.take_back()
-        self.notebook.sweep()
+        super().delete_staged()
         if self.transaction.branch is None and self.transaction.is_gone:
             with suppress(SparkFailure):  # Else empty folders would stand where the table was.
                 self.notebook.store.prune(self.notebook.note.location)
-        self._is_discarded = True
 
     def close(self) -> None:
-        self.notebook.end()
-        if self.bad_rows is not None:
-            self.bad_rows.close()
+        super().close()
         with suppress(SparkFailure):  # A name that nobody uses again.
             self.transaction.close()
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import decide
-from planproof.publish.iceberg.facts import drop_declared_lengths, read
+from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.partitioning import is_same
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import require
+from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
-from planproof.session.protocol import Transactional
+from planproof.session.protocol import Changing, Transactional
 from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, by_name
 from planproof_engine.texts import drop_terminators
+from planproof_engine.types import drop_lengths, same_type
 
 
 class Whole:
@@ -37,9 +41,9 @@ class Whole:
                     "I7", "the optimized plan and the final plan of the write against the analyzed one"
                 )
         seen = replace(job, examined=drop_declared_lengths(examined))
-        facts = read(seen, publication, publication.transaction.schema(), told=not job.after_quarantine)
+        facts = read(seen, publication, publication.transaction.schema(), says_types=not job.after_quarantine)
         staged = StagedVersion(job, publication)
-        decide(seen, facts, seen.examined, staged.new_rows, staged.rows_after)
+        decide(seen, facts, seen.examined, staged)
         require(job, publication, facts)
         publication.on_top = OnTop(job, "overwrite", staged)
 
@@ -55,7 +59,7 @@ class Replacement(Whole):
         self._tables = tables
 
     def begin(self, job: Job) -> IcebergPublication:
-        refuse_others(job)
+        refuse_other(job, "iceberg", "Iceberg")
         target = job.names.target.quoted
         transaction = self._tables.replace(target, job.examined.runs, list_partitions(job), collect_properties(job))
         return begin_publication(job, self._tables, transaction, "replace")
@@ -68,19 +72,6 @@ class Replacement(Whole):
         if written is not None and not job.examined.planes.python_fed:
             publication.planes = written.as_planned(job.examined.runs)
         return statement
-
-
-def refuse_others(job: Job) -> None:
-    """Raises `Refused` for a target that is there and is no Iceberg table: no transaction replaces one."""
-    target = job.target
-    if target is None or target.format == "iceberg":
-        return
-    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
-    article = "an" if what[0] in "aeiou" else "a"
-    raise Refused(
-        f"{job.model.name} exists as {article} {what}, which no Iceberg commit replaces; nothing was changed. Drop or "
-        "rename it first"
-    )
 
 
 def list_partitions(job: Job) -> list[str]:
@@ -104,3 +95,70 @@ def collect_properties(job: Job) -> dict[str, str]:
     if job.model.comment is not None:
         found["comment"] = job.model.comment
     return found
+
+
+_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+class RowsReplaced(Whole):
+    """A `materialization.Materialization` of a whole table whose columns, partitions and properties stay."""
+
+    def __init__(self, tables: Changing) -> None:
+        self._tables = tables
+
+    def begin(self, job: Job) -> IcebergPublication:
+        refuse_other(job, "iceberg", "Iceberg")
+        changes = _describe_changes(job)
+        if changes:
+            kind = job.session.capabilities.kind
+            raise Refused(
+                f"{job.model.name}: {changes}, which a session of kind {kind} cannot change together with the rows. "
+                "Run it once where Spark's driver is at hand (in dbt: method: session)"
+            )
+        return begin_publication(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
+
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
+        publication.set_apart()
+        statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{drop_terminators(job.examined.sql)}"
+        with job.session.change_settings({_MODE: "static"}):
+            job.session.write(statement)
+        return statement
+
+
+def _describe_changes(job: Job) -> str | None:
+    """What the model asks for that the table is not."""
+    target = job.target
+    if target is None:
+        return "there is no such table yet"
+    columns = _describe_other_columns(convert_types(job.examined.promised).as_nullable(), target.schema.as_nullable())
+    if columns:
+        return f"its columns are others than the table's ({columns})"
+    given, held = list_partitions(job), target.partition_by
+    if not is_same(given, held):
+        return f"its partitions are others than the table's ({_join_names(given)}; the table has {_join_names(held)})"
+    asked = {key: value for key, value in collect_properties(job).items() if key not in ("location", "comment")}
+    others = [
+        f"{key} is {value}, the table's {found}"
+        for key, value in asked.items()
+        if (found := target.properties.get(key, "not set")) != value
+    ]
+    return f"its properties are others than the table's ({'; '.join(others)})" if others else None
+
+
+def _describe_other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
+    """How the columns differ: which are more, which are missing, which have another type, or else their order."""
+    new, old = (by_name(schema) for schema in (wanted, stored))
+    said = [f"{field.name} is new" for name, field in new.items() if name not in old]
+    said += [f"{field.name} is missing" for name, field in old.items() if name not in new]
+    said += [
+        f"{field.name} is {field.type.simple}, the table's {old[name].type.simple}"
+        for name, field in new.items()
+        if name in old and not same_type(drop_lengths(field.type), drop_lengths(old[name].type))
+    ]
+    if not said and list(new) != list(old):
+        said = [f"in the order {', '.join(wanted.names)}; the table has {', '.join(stored.names)}"]
+    return "; ".join(said)
+
+
+def _join_names(partitions: Sequence[str]) -> str:
+    return ", ".join(partitions) or "none"

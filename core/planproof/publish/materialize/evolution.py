@@ -30,7 +30,7 @@ class Evolution:
     added: tuple[PhysicalField, ...]
     dropped: tuple[PhysicalField, ...]
     retyped: tuple[tuple[PhysicalField, PhysicalField], ...]
-    adds: str = "Spark adds columns to a Parquet table"
+    adds: str
     """What can be done to the columns of a table of this format."""
 
     @property
@@ -92,7 +92,7 @@ class Evolution:
         )
 
 
-def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema) -> Evolution:
+def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema, adds: str) -> Evolution:
     """Columns are compared without case, and types without nullability, as Spark stores them."""
     mode = str(model.options.get("on_schema_change") or "ignore")
     stored = by_name(target.schema.as_nullable())
@@ -103,6 +103,7 @@ def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema) 
         tuple(f for name, f in given.items() if name not in stored),
         tuple(f for name, f in stored.items() if name not in given),
         tuple((stored[n], f) for n, f in given.items() if n in stored and _is_different(stored[n], f)),
+        adds,
     )
 
 

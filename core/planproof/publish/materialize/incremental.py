@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from planproof.arrow.footers import FooterError, Undecodable
@@ -13,6 +14,7 @@ from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, plan_evolution
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import refuse_foreign, relax_schema
+from planproof.publish.staged_write import as_subquery
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
@@ -26,7 +28,6 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
-from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, Varchar, drop_lengths, same_type
 
 LOOKED_AT = 200
@@ -41,9 +42,7 @@ class Increment:
         target = job.target
         assert target is not None
         _refuse_shape(job, target)
-        change = plan_evolution(job.model, target, job.examined.promised)
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
-        job.draft.add([*change.findings(job), *find_misfits(job, change), *fits])
+        change = plan_change(job, "Spark adds columns to a Parquet table")
         if job.model.incremental_strategy == "append":
             job.draft.add(_find_drift(job, target))
         if job.draft.fails_already or change.is_refused:
@@ -61,17 +60,26 @@ class Increment:
 
     def audit(self, job: Job, publication: JournaledPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit_files(
-            replace(job, examined=counted),
-            publication,
-            relax_schema(self.published_schema(job, publication)),
-            flags=False,
-        )
+        written = relax_schema(self.published_schema(job, publication))
+        audit_files(replace(job, examined=counted), publication, written, flags=False)
 
     def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         assert job.target is not None
         added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
         return PhysicalSchema((*job.target.schema, *added))
+
+
+def plan_change(
+    job: Job, adds: str, convert: Callable[[PhysicalSchema], PhysicalSchema] = lambda schema: schema
+) -> Evolution:
+    """How the delta changes the stored columns; where it does not fit them, the draft says so. `adds` is what can be
+    done to the columns of such a table, `convert` gives a schema the types that the format keeps."""
+    assert job.target is not None
+    change = plan_evolution(job.model, job.target, convert(job.examined.promised), adds)
+    fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
+    promised = convert(job.model.contract.schema) if job.model.contract else ()
+    job.draft.add([*change.findings(job), *_find_misfits(job, change, promised), *fits])
+    return change
 
 
 _TOO_LONG = ("EXCEED_LIMIT_LENGTH", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
@@ -117,7 +125,7 @@ def _find_too_long(job: Job) -> bool:
     }
     terms = [count_queries.Term(path, t.length) for path, t in limited.items()]
     try:
-        facts = count_queries.count_terms(job.session, f"(\n{drop_terminators(job.examined.sql)}\n)", terms)
+        facts = count_queries.count_terms(job.session, as_subquery(job.examined.sql), terms)
     except (AnalysisError, SparkFailure):
         return False
     for path, number in facts.too_long.items():
@@ -132,9 +140,9 @@ def list_changed_values(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones: of all rows, once."""
     if job.after_quarantine:
         return []
-    query = f"FROM (\n{drop_terminators(job.examined.sql)}\n)"
+    query = as_subquery(job.examined.sql)
     return [
-        Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
+        Check(a.finding, f"SELECT count_if({a.changed}) FROM {query}", "rows hold another value than is stored")
         for a in list_assignments(job)
         if a.changed is not None
     ]
@@ -179,25 +187,19 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
         )
 
 
-def find_misfits(job: Job, change: Evolution) -> list[Finding]:
+def _find_misfits(job: Job, change: Evolution, contract: Iterable[PhysicalField]) -> list[Finding]:
     """Where the delta, or its contract, does not fit the columns that the table will have."""
     will = by_name(change.after)
     produced = by_name(job.examined.promised)
     findings = [_report_missing(job, f) for name, f in will.items() if name not in produced]
     findings += [_report_left_out(job, f) for name, f in produced.items() if name not in will]
-    for promised in job.model.contract.schema if job.model.contract else ():
+    for promised in contract:
         held = will.get(promised.name)
         if held is None:
-            findings.append(
-                _finding(
-                    job, Verdict.VIOLATED, promised.name, promised.type.simple, "no such column", "does not have it"
-                )
-            )
+            findings.append(_report_unkept(job, promised, "no such column", "does not have it"))
         elif not same_type(drop_lengths(held.type), drop_lengths(promised.type)):
             found = held.type.simple
-            findings.append(
-                _finding(job, Verdict.VIOLATED, promised.name, promised.type.simple, found, f"has it as {found}")
-            )
+            findings.append(_report_unkept(job, promised, found, f"has it as {found}"))
     return findings
 
 
@@ -213,51 +215,31 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
         paths = job.session.files(local(root) or root)
         step = max(1, -(-len(paths) // LOOKED_AT))
         _, footers = files.read(list(dict.fromkeys([*paths[::step], *paths[-1:]])), job.session)
-    except (
-        FooterError,
-        Undecodable,
-        SparkFailure,
-    ):  # The delta is not at fault. `planproof audit` says what is wrong with the files.
-        return []
+    except (FooterError, Undecodable, SparkFailure):
+        return []  # The delta is not at fault. `planproof audit` says what is wrong with the files.
     found = drift.check(relax_schema(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 
 def _report_missing(job: Job, field: PhysicalField) -> Finding:
-    return Finding(
-        Verdict.VIOLATED,
-        "PP402",
-        "catalog",
-        field.name,
-        promised=field.type.simple,
-        found="no such column",
-        message=f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
-        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh",
+    message = (
+        f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
+        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh"
     )
+    return Finding(Verdict.VIOLATED, "PP402", "catalog", field.name, field.type.simple, "no such column", message)
 
 
 def _report_left_out(job: Job, field: PhysicalField) -> Finding:
-    return Finding(
-        Verdict.WARNING,
-        "PP402",
-        "catalog",
-        field.name,
-        promised="no such column",
-        found=field.type.simple,
-        message=f"{job.model.name} does not have the column {field.name}; its values are left out until a full refresh",
-        origin=job.examined.locate(field.name),
-    )
+    message = f"{job.model.name} does not have the column {field.name}; its values are left out until a full refresh"
+    found, origin = field.type.simple, job.examined.locate(field.name)
+    return Finding(Verdict.WARNING, "PP402", "catalog", field.name, "no such column", found, message, origin)
 
 
-def _finding(job: Job, verdict: Verdict, column: str, promised: str, found: str, what: str) -> Finding:
-    return Finding(
-        verdict,
-        "PP402",
-        "catalog",
-        column,
-        promised=promised,
-        found=found,
-        message=f"the contract promises {column} {promised}, and the stored table {job.model.name} {what}; "
-        "run with full_refresh, or change the contract",
-        origin=job.examined.locate(column),
+def _report_unkept(job: Job, field: PhysicalField, found: str, what: str) -> Finding:
+    column, promised = field.name, field.type.simple
+    message = (
+        f"the contract promises {column} {promised}, and the stored table {job.model.name} {what}; "
+        "run with full_refresh, or change the contract"
     )
+    origin = job.examined.locate(column)
+    return Finding(Verdict.VIOLATED, "PP402", "catalog", column, promised, found, message, origin)

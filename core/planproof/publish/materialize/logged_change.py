@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
+from planproof_engine.claim import Facts
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
@@ -55,6 +56,26 @@ def write_merge_clauses(job: Job) -> str:
         f"DBT_INTERNAL_SOURCE.{quote_parts((k,))} = DBT_INTERNAL_DEST.{quote_parts((k,))}" for k in keys
     )
     return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+def drop_rows_rewritten(job: Job, facts: Facts | None) -> Facts | None:
+    """What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none."""
+    if facts is None or job.model.incremental_strategy != "merge":
+        return facts
+    return replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
+
+
+def refuse_other(job: Job, format: str, spoken: str) -> None:
+    """Raises `Refused` for a target that is there and is no table of the format: none of its commits replaces one."""
+    target = job.target
+    if target is None or (target.kind == "table" and target.format == format):
+        return
+    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
+    article = "an" if what[0] in "aeiou" else "a"
+    raise Refused(
+        f"{job.model.name} exists as {article} {what}, which no {spoken} commit replaces; nothing was changed. Drop or "
+        "rename it first"
+    )
 
 
 def limit_to_stored_columns(job: Job) -> Job:

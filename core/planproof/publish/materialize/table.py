@@ -15,7 +15,6 @@ from planproof.publish.transaction.places import is_moved
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import drop_lengths
 
 
 class Table:
@@ -85,6 +84,4 @@ def _is_same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
 
 def relax_schema(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
-    from planproof_engine.schema import PhysicalField
-
-    return PhysicalSchema(tuple(PhysicalField(f.name, drop_lengths(f.type), True) for f in schema.as_nullable()))
+    return schema.as_nullable().drop_lengths()

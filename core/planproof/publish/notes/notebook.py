@@ -93,7 +93,10 @@ class Notebook:
 
 
 def remove(store: Store, note: Note) -> None:
-    """Deletes the note's files, and of a table that was never made the folders that are empty then."""
+    """Deletes the note's files, and of a table that was never made the folders that are empty then. What was written to
+    a branch goes when Iceberg expires it."""
+    if note.branch is not None:
+        return
     for location in (*note.others, *([note.folder] if note.folder else [])):
         store.delete(location)
     if note.is_new:
@@ -130,13 +133,18 @@ def list_notes(store: Store, root: str, slug: str | None = None) -> list[str]:
     return [join(folder(root), name) for name in found if slug is None or name.startswith(f"{slug}.")]
 
 
+Found = tuple[Ending | None, str]
+"""What became of a dead publish, and why. Of one that is `undone` the files and the note go, of one that is `finished`
+the note. `left`: both stay for now. None: nobody can tell, and only `recover --force` gives the note up."""
+
+
 class Left(NamedTuple):
     """What one format makes of a note that was left. `verify` (session, location, note, is_chosen) raises `Disbelieved`
-    where the note names what a publish would not have named; `settle` (session, store, location, note, force) sweeps
-    what a dead publish left, where that is safe, and says what was done. Both raise `SparkFailure`."""
+    where the note names what a publish would not have named; `settle` (session, store, location, note, force) finds out
+    what became of a dead publish, ends it in the catalog, and says why (`Found`). Both raise `SparkFailure`."""
 
     verify: Callable[[Session, str, Note, bool], None]
-    settle: Callable[[Session, Store, str, Note, bool], tuple[Ending, str]]
+    settle: Callable[[Session, Store, str, Note, bool], Found]
 
 
 class Noted:
@@ -173,7 +181,16 @@ class Noted:
             if not self._force:
                 raise Locked(found.model, found.owner)
             self._store.create(taken_mark(self.location), found.owner.run)
-        return self._by[found.format].settle(self._session, self._store, self.location, found, self._force)
+        ending, said = self._by[found.format].settle(self._session, self._store, self.location, found, self._force)
+        if ending is None:
+            if not self._force:
+                return "left", f"{said}; its files stay as they lie, until `recover --force` gives them up"
+            said = f"{said}; given up, and its files stay as they lie"
+        if ending == "undone":
+            remove(self._store, found)
+        if ending != "left":
+            forget(self._store, self.location)
+        return ending or "left", said
 
 
 def settle_earlier(by: Mapping[str, Left], session: Session, store: Store, root: str, slug: str) -> list[Report]:
@@ -198,11 +215,3 @@ def is_young(store: Store, location: str) -> bool:
     """Whether a note, or the mark beside one, was written so recently that what it tells of may still happen."""
     at = store.modification_time(location)
     return at is not None and time.time() - at < SETTLES
-
-
-def give_up_if_forced(store: Store, location: str, force: bool, why: str) -> tuple[Ending, str]:
-    """Of a note that nobody can settle: only `force` gives it up."""
-    if force:
-        forget(store, location)
-        return "left", f"{why}; given up, and its files stay as they lie"
-    return "left", f"{why}; its files stay as they lie, until `recover --force` gives them up"

@@ -11,10 +11,12 @@ from planproof.judge.effect import Effect
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
+from planproof.publish.transaction.states import Ending
 from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import PhysicalSchema
 
 
 @dataclass
@@ -72,12 +74,56 @@ class NotedPublication(ABC):
         """How many rows were written."""
 
     @abstractmethod
-    def discard(self) -> None:
-        """Removes what was staged."""
+    def schema(self) -> PhysicalSchema:
+        """The columns of the table as it will be."""
 
     @abstractmethod
+    def new_rows(self) -> str:
+        """The rows of the files that were written, and no others, for a FROM clause."""
+
+    @abstractmethod
+    def note(self, name: str, **changes: Any) -> None: ...
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Raises `Moved`, and `SparkFailure`."""
+
+    @abstractmethod
+    def settle(self) -> Ending:
+        """Finds out from the table what became of a commit whose answer was lost."""
+
+    def discard(self) -> None:
+        if not self._is_discarded:
+            self.delete_staged()
+            self._is_discarded = True
+
+    def delete_staged(self) -> None:
+        """Removes what was staged, the bad rows too."""
+        self.take_back()
+        self.notebook.sweep()
+
     def close(self) -> None:
-        """Ends the publish."""
+        self.notebook.end()
+        if self.bad_rows is not None:
+            self.bad_rows.close()
+
+    def tell_of_others(self) -> list[Finding]:
+        """What became of others' rows, and of the publish's own."""
+        undoing = None
+        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
+            undoing = self.find_undoing()
+        undone = [] if undoing is None else [tell_of_undoing(self.entry.model, undoing)]
+        return [*self._tell_of_replaced(), *undone]
+
+    def _tell_of_replaced(self) -> list[Finding]:
+        if not self.replaced:
+            return []
+        rows = f"{self.replaced:,} row{'' if self.replaced == 1 else 's'}"
+        message = (
+            f"another writer added {rows} to {self.entry.model} while its new rows were staged: the publish "
+            "replaced them, as the bare statement would. An older version of the table holds them"
+        )
+        return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]
 
     @abstractmethod
     def find_undoing(self) -> str | None:
@@ -132,26 +178,3 @@ class NotedPublication(ABC):
         except BaseException:
             self.notebook.end()
             raise
-
-
-def tell_of_others(publication: NotedPublication) -> list[Finding]:
-    """What became of others' rows, and of the publish's own."""
-    return [*_tell_of_replaced(publication), *_tell_of_undoing(publication)]
-
-
-def _tell_of_undoing(publication: NotedPublication) -> list[Finding]:
-    undoing = None
-    with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
-        undoing = publication.find_undoing()
-    return [] if undoing is None else [tell_of_undoing(publication.entry.model, undoing)]
-
-
-def _tell_of_replaced(publication: NotedPublication) -> list[Finding]:
-    if not publication.replaced:
-        return []
-    rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
-    message = (
-        f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
-        "replaced them, as the bare statement would. An older version of the table holds them"
-    )
-    return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from planproof.judge.effect import Effect
 from planproof.publish.data_tests.decided import Stored, find_stored, find_stored_below
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.staged_write import Tested
+from planproof.publish.staged_write import Tested, as_subquery
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import JournaledPublication, column_list
@@ -47,7 +47,7 @@ class StagedFiles:
 
     def new_rows(self) -> str:
         if self._is_view:
-            return _as_subquery(self.job.examined.sql)
+            return as_subquery(self.job.examined.sql)
         self.publication.register()
         return self.publication.entry.staging
 
@@ -58,7 +58,7 @@ class StagedFiles:
         """The table that is kept, else the model's own query."""
         if self.job.draft.settings.keep_rejected and not self._is_view:
             return self.publication.entry.staging
-        return _as_subquery(self.job.model.sql) if self.job.model.sql else None
+        return as_subquery(self.job.model.sql) if self.job.model.sql else None
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
@@ -101,7 +101,7 @@ class StagedFiles:
     def _name_to_test_later(self) -> str | None:
         if self.job.draft.settings.keep_rejected and not self._is_view:
             return self._add_kept_rows(self.publication.entry.staging)
-        return None if self.effect.is_partial else _as_subquery(self.job.examined.sql)
+        return None if self.effect.is_partial else as_subquery(self.job.examined.sql)
 
     def _files(self) -> Stored | None:
         entry, target = self.publication.entry, self.job.target
@@ -126,7 +126,3 @@ class StagedFiles:
             same = " AND ".join(f"old.{quote_parts((c,))} <=> new.{quote_parts((c,))}" for c in target.partition_by)
             kept = f"SELECT {filled} FROM {name} AS old LEFT ANTI JOIN {staged} AS new ON {same}"
         return f"({kept} UNION ALL SELECT {columns} FROM {staged})"
-
-
-def _as_subquery(sql: str) -> str:
-    return f"(\n{drop_terminators(sql)}\n)"

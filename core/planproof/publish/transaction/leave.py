@@ -59,8 +59,8 @@ _FORM = 2
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """One table that moves: its name in backticks, the version directory it leaves, and its home. `files`: what is
-    copied there, None where nothing is, or all of it was."""
+    """One table that moves: its name in backticks, the version directory it leaves, and its home, where dbt alone
+    would put it. `files`: what is copied there, None where nothing is, or all of it was."""
 
     table: str
     version: str
@@ -73,9 +73,10 @@ class Departure:
         return RelationName.parse(self.table)
 
 
-def move_home(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
-    """Moves every table of the session's catalog home, and deletes planproof's folders in `roots` (the databases'
-    locations) and beside the tables. One report per table that moved or could not, and one per folder that was left.
+def move_back(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
+    """Moves every table of the session's catalog to where dbt alone would put it, and deletes planproof's folders in
+    `roots` (the databases' locations) and beside the tables. One report per table that moved or could not, and one per
+    folder that was left.
 
     Call it after `recover`, while nobody publishes: a table that is being published is left, and says so. Old versions
     of a table that this catalog does not know may be another metastore's: only `force` deletes them. What a table or a
@@ -111,7 +112,7 @@ def move_home(session: Session, store: Store, roots: Iterable[str], force: bool 
 
 
 class _Move:
-    """One table that moves home, or, without `note`, one whose move was killed, of which a note tells: a
+    """One table that moves back, or, without `note`, one whose move was killed, of which a note tells: a
     `recovery.Unfinished`."""
 
     def __init__(
@@ -226,9 +227,9 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
     own = [note.name]
     holder = holdings.sharer(note.version, own) or holdings.holder(note.version, own) or holdings.holder(note.home, own)
     if holder is None and is_within(_location(session, note.table), note.version):
-        refuse_unspeakable(session, [note.home], "its home")
+        refuse_unspeakable(session, [note.home], "the folder where dbt would put it")
         if store.names(note.home) and not _is_copied(store, note):
-            return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
+            return "refused", f"{note.home} holds files that belong to no table; move or delete them"
         store.delete(note.home)
         note = replace(note, files=tuple(store.contents(note.version)))
         store.write(file, json.dumps(asdict(note)))
@@ -256,7 +257,7 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
         if mark_of(version) == mark and not any(is_within(one, place) for one in held):
             store.delete(place)
     store.delete(file)
-    return "moved home", f"its files lie in {note.home} now"
+    return "moved back", f"its files lie in {note.home} now"
 
 
 def _location(session: Session, name: str) -> str:

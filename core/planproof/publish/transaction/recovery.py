@@ -19,7 +19,7 @@ from planproof_engine.origin import AnalysisError
 
 
 class Claim(NamedTuple):
-    """What is said of a publish that stopped. `owner` is None for a move home, which has no step either. `command` goes
+    """What is said of a publish that stopped. `owner` is None for a move back, which has no step either. `command` goes
     on with it."""
 
     model: str
@@ -30,7 +30,7 @@ class Claim(NamedTuple):
 
     def __str__(self) -> str:
         if self.owner is None:
-            return f"the move of {self.model} home stopped"
+            return f"moving {self.model} back to dbt's folder stopped"
         return f"the publish of {self.model} ({self.strategy}) by {self.owner} stopped at step {self.step!r}"
 
 

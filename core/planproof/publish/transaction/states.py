@@ -77,7 +77,7 @@ ENDS = {
     "finished": End("PP603", Verdict.WARNING, "published"),
     "undone": End("PP602", Verdict.WARNING, "rejected"),
     "left": End("PP609", Verdict.WARNING, "rejected"),
-    "moved home": End("PP610", Verdict.WARNING, "moved"),
+    "moved back": End("PP610", Verdict.WARNING, "moved"),
     "locked": End("PP604", Verdict.UNPROVED, "failed"),
     "evicted": End("PP620", Verdict.UNPROVED, "failed"),
     "unsettled": End("PP608", Verdict.UNPROVED, "failed"),
@@ -105,7 +105,7 @@ def tell(end: str, message: str) -> list[Finding]:
 
 
 def report_end(end: str, model: str, message: str, strategy: str | None = None) -> Report:
-    """The whole report of a publish, or of a move home, that was found half way."""
+    """The whole report of a publish, or of a move back, that was found half way."""
     outcome = ENDS[end].outcome
     error = message if outcome in ("failed", "skipped") else None
     return Report(model, outcome, tuple(tell(end, message)), error=error, strategy=strategy)

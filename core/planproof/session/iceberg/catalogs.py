@@ -23,6 +23,15 @@ _REMEMBERED = 1000
 _TABLE = "org.apache.iceberg.spark.source.SparkTable"
 
 
+def is_catalog(register: Any, name: str) -> bool:
+    """Whether Spark's register of catalogs has one of that name."""
+    try:
+        with translate_errors():
+            return bool(register.isCatalogRegistered(name))
+    except AnalysisError:  # Spark looks the name up as a part of a setting's, and some cannot be one.
+        return False
+
+
 class Catalogs:
     """Spark's register of catalogs, seen by what of them makes Iceberg tables."""
 
@@ -52,7 +61,7 @@ class Catalogs:
             return parts
         with translate_errors():
             catalogs = self.register()
-            if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):
+            if len(parts) > 1 and is_catalog(catalogs, parts[0]):
                 return parts
             current = str(catalogs.currentCatalog().name())
             if len(parts) > 2 and current == SESSION_CATALOG:
@@ -184,6 +193,14 @@ class Catalogs:
             found.setAccessible(True)
             self._fields[name] = found
         return self._fields[name]
+
+    def form(self, of: str, value: Any) -> Any:
+        """What Iceberg writes of a value as JSON: a Schema, a SortOrder, a Snapshot."""
+        return json.loads(str(self.static(f"org.apache.iceberg.{of}Parser", "toJson")(value)))
+
+    def convert_schema(self, schema: Any) -> Any:
+        """A schema of Iceberg's as one of Spark's, and the reverse."""
+        return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
 
     @cached_property
     def _json(self) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JJavaError
 
 from planproof.session.failures import silence_pyspark
+from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.java import iterate
 from planproof.session.protocol import Moved
 from planproof.session.store import local
@@ -67,29 +68,29 @@ def refuse_unlike(first: Opened, now: Any) -> None:
         raise Moved("the table has been made again, or has other columns or partitions")
 
 
-def apply_change(java: Any, first: Opened, opened: Opened, kind: str, added: Added | None) -> None:
+def apply_change(catalogs: Catalogs, first: Opened, opened: Opened, kind: str, added: Added | None) -> None:
     """Does in a transaction on the table of now what was done in the first one. `kind` is append, overwrite, merge or
     replace. Raises Iceberg's own failures where its rules forbid it."""
     operations, wanted = opened.table.operations(), first.transaction.currentMetadata()
-    patched = _patch_metadata(java, first.base, wanted, operations.current(), kind)
+    patched = _patch_metadata(catalogs, first.base, wanted, operations.current(), kind)
     if patched is not None:
         operations.commit(operations.current(), patched)
     if added is None:
         return
-    update = _build_update(java, first.base, opened.table, kind, added)
+    update = _build_update(catalogs, first.base, opened.table, kind, added)
     for file in added.files:
         (update.appendFile if kind in ("append", "replace") else update.addFile)(file)
     with silence_pyspark():
         update.commit()
 
 
-def _build_update(java: Any, base: Any, table: Any, kind: str, added: Added) -> Any:
+def _build_update(catalogs: Catalogs, base: Any, table: Any, kind: str, added: Added) -> Any:
     if kind in ("append", "replace"):
         return table.newAppend()
     if kind == "overwrite" and added.by_partitions:
         return table.newReplacePartitions()
     update = table.newOverwrite()
-    always = java.static("org.apache.iceberg.expressions.Expressions", "alwaysTrue")()
+    always = catalogs.static("org.apache.iceberg.expressions.Expressions", "alwaysTrue")()
     if kind == "overwrite":
         return update.overwriteByRowFilter(always)
     # A merge: as Spark's own commit has it.
@@ -104,12 +105,12 @@ def _build_update(java: Any, base: Any, table: Any, kind: str, added: Added) -> 
     return update
 
 
-def _patch_metadata(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> Any | None:
+def _patch_metadata(catalogs: Catalogs, base: Any, wanted: Any, now: Any, kind: str) -> Any | None:
     """The state of now with the columns and properties that the change gives the table; None where it gives none."""
-    before, after, held = (java.texts(metadata.properties()) for metadata in (base, wanted, now))
+    before, after, held = (catalogs.texts(metadata.properties()) for metadata in (base, wanted, now))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     removed = before.keys() - after.keys()
-    properties = java.named("java.util.HashMap")()
+    properties = catalogs.java_class("java.util.HashMap")()
     for key, value in changed.items() if kind == "replace" else ({**held, **changed}).items():
         if key not in removed:
             properties.put(key, value)
@@ -119,7 +120,7 @@ def _patch_metadata(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> A
         if not patched.schema().sameSchema(wanted.schema()) or not patched.spec().equals(wanted.spec()):
             raise Moved("the table has numbered its columns or partitions otherwise since")
         for key in removed & held.keys():
-            left = java.named("java.util.HashMap")(patched.properties())
+            left = catalogs.java_class("java.util.HashMap")(patched.properties())
             left.remove(key)
             patched = patched.replaceProperties(left)
         return patched
@@ -130,16 +131,16 @@ def _patch_metadata(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> A
     return patched.replaceProperties(properties) if changed or removed else patched
 
 
-def restore_state(java: Any, now: Any, before: Any, ours: Any) -> Any:
+def restore_state(catalogs: Catalogs, now: Any, before: Any, ours: Any) -> Any:
     """The state of now with the rows, columns and properties of an earlier one, and without our snapshot. The log by
     which a moment is found begins anew: Iceberg leaves no gap in it."""
-    properties, held = java.texts(before.properties()), java.texts(now.properties())
-    given, removed = java.named("java.util.HashMap")(), java.named("java.util.HashSet")()
+    properties, held = catalogs.texts(before.properties()), catalogs.texts(now.properties())
+    given, removed = catalogs.java_class("java.util.HashMap")(), catalogs.java_class("java.util.HashSet")()
     for key, value in properties.items():
         given.put(key, value)
     for key in held.keys() - properties.keys():
         removed.add(key)
-    build = java.static("org.apache.iceberg.TableMetadata", "buildFrom")(now)
+    build = catalogs.static("org.apache.iceberg.TableMetadata", "buildFrom")(now)
     build.setCurrentSchema(before.currentSchemaId())
     build.setDefaultPartitionSpec(before.defaultSpecId())
     build.setDefaultSortOrder(before.defaultSortOrderId())
@@ -150,7 +151,7 @@ def restore_state(java: Any, now: Any, before: Any, ours: Any) -> Any:
         build.removeRef("main")
     else:
         build.setBranchSnapshot(before.currentSnapshot().snapshotId(), "main")
-    lost = java.named("java.util.ArrayList")()
+    lost = catalogs.java_class("java.util.ArrayList")()
     lost.add(ours)
     build.removeSnapshots(lost)
     return build.build()
@@ -161,20 +162,20 @@ def replaces_partitions(snapshot: Any) -> bool:
     return str(snapshot.summary().get("replace-partitions")) == "true"
 
 
-def list_added(java: Any, base: Any, now: Any) -> Iterator[tuple[Any, int]]:
+def list_added(catalogs: Catalogs, base: Any, now: Any) -> Iterator[tuple[Any, int]]:
     """The snapshots of others on the way back from a state to an earlier one, with how many rows each has added; what
     only moved rows to other files added none."""
     snapshot = now.currentSnapshot()
     while snapshot is not None and base.snapshot(snapshot.snapshotId()) is None:
-        form = java.form("Snapshot", snapshot)
+        form = catalogs.form("Snapshot", snapshot)
         summary, above = form.get("summary", {}), form.get("parent-snapshot-id")
         yield snapshot, 0 if summary.get("operation") == "replace" else int(summary.get("added-records", 0))
         snapshot = None if above is None else now.snapshot(above)
 
 
-def count_rows_between(java: Any, base: Any, now: Any) -> int:
+def count_rows_between(catalogs: Catalogs, base: Any, now: Any) -> int:
     """How many rows others have added on the way from one state to a later one."""
-    return sum(rows for _, rows in list_added(java, base, now))
+    return sum(rows for _, rows in list_added(catalogs, base, now))
 
 
 def is_missing(error: Py4JJavaError) -> bool:
@@ -200,30 +201,30 @@ class _State(NamedTuple):
     snapshots: frozenset[int]
 
 
-def is_last_state(java: Any, table: Any, base: Any | None) -> bool:
+def is_last_state(catalogs: Catalogs, table: Any, base: Any | None) -> bool:
     """Whether a state is the table's last one. None: there is no table."""
     found, number = dict(_list_states(table)), _state_number(base)
-    return max(found, default=0) == number and (base is None or _is_state(java, table, found[number], base))
+    return max(found, default=0) == number and (base is None or _is_state(catalogs, table, found[number], base))
 
 
-def has_followed(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
+def has_followed(catalogs: Catalogs, table: Any, base: Any | None, ours: Any) -> bool:
     """Whether our state, which was committed, comes after the one that it replaces, and the table has it."""
     found, number = dict(_list_states(table)), _state_number(base)
     last = max(found, default=0)
     if last <= number:
         return False
-    state, snapshot = _read_state(java, table, found[last]), ours.currentSnapshot()
+    state, snapshot = _read_state(catalogs, table, found[last]), ours.currentSnapshot()
     has_it = snapshot is None or int(snapshot.snapshotId()) in state.snapshots
     if state.table != str(ours.uuid()) or not has_it:
         return False
     # Others that came after it may have deleted older states.
-    return last > number + 1 or base is None or (number in found and _is_state(java, table, found[number], base))
+    return last > number + 1 or base is None or (number in found and _is_state(catalogs, table, found[number], base))
 
 
-def delete_state(java: Any, table: Any, base: Any | None, ours: Any) -> None:
+def delete_state(catalogs: Catalogs, table: Any, base: Any | None, ours: Any) -> None:
     """Deletes our state's file, and the hint that names it. What others have left is the table then."""
     io, location = table.io(), dict(_list_states(table)).get(_state_number(base) + 1)
-    if location is None or not _is_state(java, table, location, ours):
+    if location is None or not _is_state(catalogs, table, location, ours):
         return
     io.deleteFile(location)
     with suppress(Py4JJavaError), silence_pyspark():  # It is a hint: without it the folder is listed.
@@ -257,7 +258,7 @@ def _state_number(metadata: Any | None) -> int:
     return int(found[1]) if found else 0
 
 
-def _read_state(java: Any, table: Any, location: str) -> _State:
+def _read_state(catalogs: Catalogs, table: Any, location: str) -> _State:
     """A state by its file. Of this machine's files Python reads what is asked, which spares the JVM ten calls."""
     at = local(location)
     if at is not None and not at.endswith(".gz.metadata.json"):
@@ -265,7 +266,7 @@ def _read_state(java: Any, table: Any, location: str) -> _State:
             form = json.load(file)
             numbers = frozenset(int(s["snapshot-id"]) for s in form.get("snapshots", ()))
             return _State(str(form["table-uuid"]), _snapshot_number(form.get("current-snapshot-id")), numbers)
-    metadata = java.static("org.apache.iceberg.TableMetadataParser", "read")(table.io().newInputFile(location))
+    metadata = catalogs.static("org.apache.iceberg.TableMetadataParser", "read")(table.io().newInputFile(location))
     numbers = frozenset(int(s.snapshotId()) for s in iterate(metadata.snapshots()))
     current = metadata.currentSnapshot()
     return _State(str(metadata.uuid()), None if current is None else int(current.snapshotId()), numbers)
@@ -275,8 +276,8 @@ def _snapshot_number(number: Any) -> int | None:
     return None if number in (None, -1) else int(number)
 
 
-def _is_state(java: Any, table: Any, location: str, metadata: Any) -> bool:
+def _is_state(catalogs: Catalogs, table: Any, location: str, metadata: Any) -> bool:
     """Whether a file holds a state: that table, with those rows."""
-    state, snapshot = _read_state(java, table, location), metadata.currentSnapshot()
+    state, snapshot = _read_state(catalogs, table, location), metadata.currentSnapshot()
     number = None if snapshot is None else int(snapshot.snapshotId())
     return (state.table, state.snapshot) == (str(metadata.uuid()), number)

@@ -14,7 +14,7 @@ from planproof.session.failures import translate_errors
 from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
 from planproof.session.iceberg.reading import snapshot
 from planproof.session.iceberg.target import CatalogTable
-from planproof.session.iceberg.transaction import IcebergTransaction, Java
+from planproof.session.iceberg.transaction import IcebergTransaction
 from planproof.session.java import items
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import physical_schema
@@ -188,9 +188,9 @@ class Iceberg:
             target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
             opened = target.describe_staged(staged)
             if replaces:
-                opened = target.open_compared(self._java, opened)
+                opened = target.open_compared(opened)
             target.stage(opened.table)
-        return IcebergTransaction(quote_parts((_STAGED, target.key)), self._java, target, opened, replaces)
+        return IcebergTransaction(quote_parts((_STAGED, target.key)), self._catalogs, target, opened, replaces)
 
     def fence(self, name: str, run: str) -> None:
         """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
@@ -228,11 +228,6 @@ class Iceberg:
                     self._spark.conf.unset(key)
         cached = plugins.catalog(_STAGED).icebergCatalog()
         return catalogs.hidden(cached, "tableCache").get(cached)
-
-    @cached_property
-    def _java(self) -> Java:
-        catalogs = self._catalogs
-        return Java(catalogs.java_class, catalogs.static, catalogs.hidden, catalogs.texts)
 
     @cached_property
     def _conf(self) -> Any:

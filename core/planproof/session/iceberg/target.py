@@ -11,7 +11,6 @@ from planproof.session.failures import translate_errors
 from planproof.session.iceberg import placing
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
-from planproof.session.iceberg.transaction import Java
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
 
@@ -22,8 +21,8 @@ _BY_CHANGES = "RESTTableOperations"
 
 
 class CatalogTable:
-    """`planproof.session.iceberg.transaction.Target`. `cache` is that of the staging names' catalog; `is_cached` tells
-    whether Spark holds anything of CACHE TABLE and the like."""
+    """The table that a transaction changes. `cache` is that of the staging names' catalog; `is_cached` tells whether
+    Spark holds anything of CACHE TABLE and the like."""
 
     def __init__(self, catalogs: Catalogs, parts: tuple[str, ...], cache: Any, is_cached: Callable[[], bool]) -> None:
         self._catalogs, self._parts, self._cache, self._is_cached = catalogs, parts, cache, is_cached
@@ -32,6 +31,7 @@ class CatalogTable:
         self._swaps: bool | None = None
 
     def load(self) -> Any | None:
+        """Iceberg's table as the catalog has it now, past every cache; None where there is none."""
         with translate_errors():
             self._invalidate()
         found = self._catalogs.load(self._parts)
@@ -42,6 +42,7 @@ class CatalogTable:
         return None if table is None else table.operations().current()
 
     def open(self, table: Any) -> Opened:
+        """Opens a transaction on it."""
         return self.describe_staged(table.newTransaction().table())
 
     def describe_staged(self, staged: Any) -> Opened:
@@ -52,7 +53,7 @@ class CatalogTable:
         table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quote_parts(self._parts))
         return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
 
-    def open_compared(self, java: Java, replacement: Opened) -> Opened:
+    def open_compared(self, replacement: Opened) -> Opened:
         """A replacement that the catalog compares with the table that it replaces. A REST server puts one over whatever
         stands there, and asks of a change of columns and rows that both are as they were."""
         table = (
@@ -61,25 +62,30 @@ class CatalogTable:
         if table is None:
             return replacement
         opened = self.open(table)
-        placing.apply_change(java, replacement, opened, "replace", None)
+        placing.apply_change(self._catalogs, replacement, opened, "replace", None)
         return opened
 
     def stage(self, table: Any) -> None:
+        """Puts a transaction's table behind the staged name."""
         self._cache.put(self._staged, table)
 
     def is_compared(self, operations: Any) -> bool:
+        """Whether a commit by these operations compares the table with the one that it replaces."""
         if self._swaps is None:
             self._swaps = _class_name(operations) != _BY_NUMBER
         return self._swaps
 
     def is_sent_as_changes(self, operations: Any) -> bool:
+        """Whether a commit by these operations sends how a state came about, and not the state."""
         return _class_name(operations) == _BY_CHANGES
 
     def forget(self) -> None:
+        """Takes the staged name away."""
         with translate_errors():
             self._cache.invalidate(self._staged)
 
     def refresh(self) -> None:
+        """Has the session see the table as it is now."""
         with translate_errors():
             self._invalidate()
             # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,9 +21,11 @@ from pyspark.errors import PySparkException
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
 from planproof.session.iceberg import history, placing
+from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import list_fields
+from planproof.session.iceberg.target import CatalogTable
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
@@ -37,55 +39,6 @@ _BY_PATH = "$DefaultLocationProvider@"
 _DATA_PATH = "write.data.path"
 
 
-class Java(NamedTuple):
-    """What a transaction needs of the JVM: classes and their static methods, by the classes' whole names, private
-    fields of its operations, and maps of texts."""
-
-    named: Callable[[str], Any]
-    static: Callable[[str, str], Any]
-    hidden: Callable[[Any, str], Any]
-    texts: Callable[[Any], dict[str, str]]
-
-    def form(self, of: str, value: Any) -> Any:
-        """What Iceberg writes of a value as JSON: a Schema, a SortOrder, a Snapshot."""
-        return json.loads(str(self.static(f"org.apache.iceberg.{of}Parser", "toJson")(value)))
-
-    def convert_schema(self, schema: Any) -> Any:
-        """A schema of Iceberg's as one of Spark's, and the reverse."""
-        return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
-
-
-class Target(Protocol):
-    """The table that a transaction changes, by the catalog in which it stands."""
-
-    def load(self) -> Any | None:
-        """Iceberg's table as the catalog has it now, past every cache; None where there is none."""
-
-    def current_metadata(self) -> Any | None:
-        """The metadata of that table."""
-
-    def open(self, table: Any) -> Opened:
-        """Opens a transaction on it."""
-
-    def stage(self, table: Any) -> None:
-        """Puts a transaction's table behind the staged name."""
-
-    def is_compared(self, operations: Any) -> bool:
-        """Whether a commit by these operations compares the table with the one that it replaces."""
-
-    def is_sent_as_changes(self, operations: Any) -> bool:
-        """Whether a commit by these operations sends how a state came about, and not the state."""
-
-    def forget(self) -> None:
-        """Takes the staged name away."""
-
-    def refresh(self) -> None:
-        """Has the session see the table as it is now."""
-
-    def drop(self) -> None:
-        """Drops the table."""
-
-
 class IcebergTransaction:
     """An open change of one table; `planproof.session.protocol.Transaction`."""
 
@@ -94,8 +47,8 @@ class IcebergTransaction:
     _taken: int | None = None
     """The rows that the change took away when it was written."""
 
-    def __init__(self, staged: str, java: Java, target: Target, opened: Opened, replaces: bool) -> None:
-        self.staged, self._java, self._target, self._replaces = staged, java, target, replaces
+    def __init__(self, staged: str, catalogs: Catalogs, target: CatalogTable, opened: Opened, replaces: bool) -> None:
+        self.staged, self._catalogs, self._target, self._replaces = staged, catalogs, target, replaces
         self._set_opened(opened)
         self._first = opened
 
@@ -119,15 +72,15 @@ class IcebergTransaction:
     def schema(self) -> PhysicalSchema:
         if self._schema is None:
             with translate_errors():
-                self._schema = physical_schema(str(self._java.convert_schema(self._table.schema()).json()))
+                self._schema = physical_schema(str(self._catalogs.convert_schema(self._table.schema()).json()))
         return self._schema
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         with translate_errors():
             form = json.loads(str(planes.execution.analyzed().schema().asNullable().json()))
             form["fields"] = [field for field in form["fields"] if field["name"] in names]
-            read = self._java.static("org.apache.spark.sql.types.DataType", "fromJson")
-            added = self._java.convert_schema(read(json.dumps(form)))
+            read = self._catalogs.static("org.apache.spark.sql.types.DataType", "fromJson")
+            added = self._catalogs.convert_schema(read(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
         self._schema = None
 
@@ -146,19 +99,19 @@ class IcebergTransaction:
         if not names or (self.read_property("write.format.default") or "").lower() == "avro":
             return []
         with translate_errors():
-            modes = self._java.static("org.apache.iceberg.MetricsConfig", "forTable")(self._table)
+            modes = self._catalogs.static("org.apache.iceberg.MetricsConfig", "forTable")(self._table)
             return [name for name in names if str(modes.columnMode(name)) != "none"]
 
     def identifier_columns(self) -> list[str]:
         with translate_errors():
-            form = self._java.form("Schema", self._table.schema())
+            form = self._catalogs.form("Schema", self._table.schema())
         numbers = form.get("identifier-field-ids", ())
         return sorted({path[0] for path, number, _ in list_fields(form) if number in numbers})
 
     def read_property(self, key: str) -> str | None:
         if self._properties is None:
             with translate_errors():
-                self._properties = self._java.texts(self._table.properties())
+                self._properties = self._catalogs.texts(self._table.properties())
         return self._properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
@@ -172,11 +125,11 @@ class IcebergTransaction:
         if self._base is None:
             return
         with translate_errors():
-            before = self._java.form("Schema", self._base.schema())["fields"]
+            before = self._catalogs.form("Schema", self._base.schema())["fields"]
             comments = {f["name"]: f["doc"] for f in before if f.get("doc")}
             if not comments:
                 return
-            now = self._java.form("Schema", self._table.schema())["fields"]
+            now = self._catalogs.form("Schema", self._table.schema())["fields"]
             names = [f["name"] for f in now if f["name"] in comments and not f.get("doc")]
             change = self._table.updateSchema()
             for name in names:
@@ -194,13 +147,13 @@ class IcebergTransaction:
             if order.isUnsorted():
                 return
             # A replacement keeps the id of a column that keeps its name.
-            form = self._java.form("SortOrder", order)
+            form = self._catalogs.form("SortOrder", order)
             kept = {field["source-id"] for field in form["fields"]}
             schema, operations = self._table.schema(), self._table.operations()
             if all(schema.findField(number) is not None for number in kept):
                 current = operations.current()
                 with suppress(Py4JJavaError, PySparkException):  # A transform that does not take the column's new type.
-                    read = self._java.static("org.apache.iceberg.SortOrderParser", "fromJson")
+                    read = self._catalogs.static("org.apache.iceberg.SortOrderParser", "fromJson")
                     operations.commit(current, current.replaceSortOrder(read(schema, json.dumps(form))))
 
     @property
@@ -221,11 +174,11 @@ class IcebergTransaction:
                 return None
             folder = str(places.newDataLocation(name))
             metadata = self._transaction.currentMetadata()
-            properties = self._java.named("java.util.HashMap")(metadata.properties())
+            properties = self._catalogs.java_class("java.util.HashMap")(metadata.properties())
             properties.put(_DATA_PATH, folder)
             # Only where files go is asked of these operations: no property of the table changes.
             apart = self._operations.temp(metadata.replaceProperties(properties))
-            self._java.hidden(operations, "tempOps").set(operations, apart)
+            self._catalogs.hidden(operations, "tempOps").set(operations, apart)
             return folder if str(operations.locationProvider().newDataLocation("x")) == f"{folder}/x" else None
 
     def manifests(self) -> list[str]:
@@ -244,7 +197,9 @@ class IcebergTransaction:
             stream = file.newStream()
             try:
                 stream.seek(start)
-                return bytes(self._java.static("org.apache.commons.io.IOUtils", "toByteArray")(stream, stop - start))
+                return bytes(
+                    self._catalogs.static("org.apache.commons.io.IOUtils", "toByteArray")(stream, stop - start)
+                )
             finally:
                 stream.close()
 
@@ -275,7 +230,7 @@ class IcebergTransaction:
         """Looks once more at what the commit takes for granted: the table is the one that was opened, which some
         catalogs do not ask, and nobody has deleted what was written. Raises `Moved`."""
         with translate_errors():
-            if not self._swaps and not placing.is_last_state(self._java, self._table, self._base):
+            if not self._swaps and not placing.is_last_state(self._catalogs, self._table, self._base):
                 raise Moved("the table is not the one that was opened")
         self._refuse_lost()
 
@@ -314,13 +269,13 @@ class IcebergTransaction:
         with translate_errors():
             ours = self._transaction.currentMetadata()
             # Where the catalog has compared, its answer says that the table has the change.
-            has_it = self._swaps or placing.has_followed(self._java, self._table, self._base, ours)
+            has_it = self._swaps or placing.has_followed(self._catalogs, self._table, self._base, ours)
             if (has_it and not self.is_lost()) or self._is_expired():
                 return
             if self._swaps or (has_it and self._base is not None):
                 self._put_back()
             else:
-                placing.delete_state(self._java, self._table, self._base, ours)
+                placing.delete_state(self._catalogs, self._table, self._base, ours)
         self._renew()
         raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
 
@@ -343,7 +298,7 @@ class IcebergTransaction:
         if base is None:
             self._target.drop()
         elif self._target.is_sent_as_changes(operations):
-            operations.commit(now, placing.restore_state(self._java, now, base, own[0].java))
+            operations.commit(now, placing.restore_state(self._catalogs, now, base, own[0].java))
         else:
             operations.commit(now, base)
 
@@ -367,7 +322,7 @@ class IcebergTransaction:
             before = opened.base
             placing.refuse_unlike(first, opened.base)
             try:
-                placing.apply_change(self._java, first, opened, kind, added)
+                placing.apply_change(self._catalogs, first, opened, kind, added)
             except Py4JJavaError as error:
                 java = error.java_exception
                 if str(java.getClass().getSimpleName()) in _MOVED:
@@ -381,7 +336,7 @@ class IcebergTransaction:
                 with suppress(Py4JJavaError), silence_pyspark():
                     self._io.deleteFile(location)
             if kind == "replace":
-                return placing.count_rows_between(self._java, first.base, before)
+                return placing.count_rows_between(self._catalogs, first.base, before)
             if self._taken is None:
                 self._taken = replaced
             return max(self._count_deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
@@ -391,7 +346,7 @@ class IcebergTransaction:
             now, own = self._target.current_metadata(), self._own_snapshots()
             by_partitions = own and not self._replaces and placing.replaces_partitions(own[0].java)
             among = history.list_partitions(own[0].java, self._io) if by_partitions else None
-            return now is not None and history.has_added_rows(self._java, self._io, self._first.base, now, among)
+            return now is not None and history.has_added_rows(self._catalogs, self._io, self._first.base, now, among)
 
     def _count_deleted_rows(self) -> int:
         own = self._own_snapshots()
@@ -422,7 +377,7 @@ class IcebergTransaction:
         table = self._target.load()
         own = {path for one in self._own_snapshots() for path, _ in (*one.data, *one.deletes)}
         ours = self._transaction.currentMetadata()
-        return table is not None and history.is_expired(self._java, own, self._base, ours, table)
+        return table is not None and history.is_expired(self._catalogs, own, self._base, ours, table)
 
     def is_alone(self) -> bool:
         with translate_errors():
@@ -437,7 +392,7 @@ class IcebergTransaction:
             if now is None or now.uuid() != ours.uuid() or not has_changed:
                 return None
             own = {path for one in self._own_snapshots() for path, _ in one.data}
-            return history.find_undoing(self._java, self._io, own, ours, self._base, now)
+            return history.find_undoing(self._catalogs, self._io, own, ours, self._base, now)
 
     def discard(self) -> None:
         with translate_errors():
@@ -475,6 +430,6 @@ class IcebergTransaction:
             number = int(snapshot.snapshotId())
             if self._base is not None and self._base.snapshot(number) is not None:
                 break
-            found.append(Own(snapshot, number, self._java.form("Snapshot", snapshot), self._io))
+            found.append(Own(snapshot, number, self._catalogs.form("Snapshot", snapshot), self._io))
         self._written = found
         return found

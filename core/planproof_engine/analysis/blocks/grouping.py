@@ -19,6 +19,7 @@ from planproof_engine.analysis.names.scope import make_empty_scope
 from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
+    WINDOW,
     contents,
     find_first_window,
     holds_window,
@@ -82,10 +83,10 @@ def aggregate(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
             )
         check_grouped(item, groups, source, ctx, node, keys)
-    if contents(groups) & GENERATOR:
-        raise ctx.env.make_error(
+    if contents(groups) & (GENERATOR | WINDOW):
+        ctx.env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
-            "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
+            "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list.",
             group or node,
         )
     given = items
@@ -164,7 +165,7 @@ def _list_item_nodes(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.
 def check_grouped(
     expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
 ) -> None:
-    """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
+    """Every column outside an aggregate must be grouped by: MISSING_AGGREGATION, or MISSING_GROUP_BY."""
     bad = next(_find_ungrouped(drop_alias(expr), keys if keys is not None else Keys(groups)), None)
     if bad is None:
         return
@@ -176,18 +177,19 @@ def check_grouped(
             _subquery_node(bad, node),
         )
     if not groups:
-        raise ctx.env.make_error(
+        ctx.env.refuse_late(
             "MISSING_GROUP_BY",
             "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
             f"OVER clauses: `{bad.name}` is neither grouped nor aggregated.",
             block,
         )
-    raise ctx.env.make_error(
-        "MISSING_AGGREGATION",
-        f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
-        "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
-        node,
-    )
+    else:
+        ctx.env.refuse_late(
+            "MISSING_AGGREGATION",
+            f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
+            "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
+            node,
+        )
 
 
 def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
@@ -19,11 +20,13 @@ from planproof_engine.analysis.refusals.checks import (
     is_correlated,
     refuse_generator,
 )
+from planproof_engine.analysis.refusals.earlier import CHECKED
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast, check_cast
 from planproof_engine.logical.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
+from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN
@@ -60,14 +63,23 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
     condition = None
     if on is not None:
         both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
-        bound = bind(on, Context(env, both, clause="JOIN"))
+        bound = _bind_on(on, Context(env, both, clause="JOIN"))
         refuse_generator(content(bound), "JOIN", on, env)
-        condition = require_boolean(bound, "join condition", on, env)
+        condition = _require_boolean(bound, on, env)
         _check(condition, node, env)
     plan = Join(left[0], right[0], kind, condition)
     if kind in (LEFT_SEMI, LEFT_ANTI):
         hidden = left[1].hidden
     return plan, Scope(_refresh_columns(left, right, plan), hidden, outer, env.conf.case_sensitive)
+
+
+def _bind_on(on: q.Node, ctx: Context) -> Expr:
+    """The condition. What a rule refuses in it comes before a name that it does not know, or a type."""
+    try:
+        return bind(on, ctx)
+    except AnalysisError as error:
+        raise_first((*find_errors(on, ctx), *find_misplaced_generators(on, ctx)), error, CHECKED)
+        raise
 
 
 def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
@@ -103,7 +115,7 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
-        raise env.make_error(
+        env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
             node,
@@ -128,12 +140,19 @@ def _refresh_columns(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
     return tuple(by_id.get(c.id, c) for c in wanted)
 
 
-def require_boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
-    """A condition, which must be boolean: a bare NULL is not."""
+def _require_boolean(condition: Expr, node: q.Node, env: Environment) -> Expr:
+    """A join's condition, which must be boolean: a bare NULL is not."""
     if condition.type == BOOLEAN:
         return condition
-    code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
-    raise env.make_error(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
+    text = f'The join condition has the invalid type "{condition.type.sql}", expected "BOOLEAN".'
+    raise env.make_error("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", text, node)
+
+
+def refuse_no_boolean(condition: Expr, node: q.Node, env: Environment) -> None:
+    """Refuses a WHERE that is not boolean. Unlike a join's, its plan counts as resolved."""
+    if condition.type != BOOLEAN:
+        text = f'The filter has the invalid type "{condition.type.sql}", expected "BOOLEAN".'
+        env.refuse_late("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", text, node)
 
 
 def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:

@@ -7,7 +7,7 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import content, refuse_generator
-from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery, Window
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import INT
@@ -20,17 +20,16 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_volatile(count):
-        raise env.make_error(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
-    if count.type != INT:
-        raise env.make_error(
+    if count.holds(Column, Exists, InSubquery, ScalarSubquery, Window) or is_volatile(count):
+        env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
+    elif count.type != INT:
+        env.refuse_late(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )
-    value = _find_value(count)
-    if value is None:
-        raise env.make_error(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
-    if isinstance(value, int) and value < 0:
-        raise env.make_error(
+    elif (value := _find_value(count)) is None:
+        env.refuse_late(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
+    elif isinstance(value, int) and value < 0:
+        env.refuse_late(
             f"{condition}.IS_NEGATIVE",
             f"The {key} expression must be equal to or greater than 0, but got {value}.",
             node,

@@ -31,6 +31,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_generator,
     refuse_outer,
 )
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof_engine.expr.nodes import Exists
@@ -94,6 +95,20 @@ class _Clause:
         return self.plan.output if self.shown is None else self.shown.columns
 
     def bind(self) -> Plan:
+        """The sorted plan. What is wrong with the keys' names and types comes before what is with their subqueries, and
+        a `grouping(..)`, which Spark moves into the Aggregate, before what is wrong with that."""
+        late = self.env.late if self.env.late is not None else []
+        noted = len(late)
+        try:
+            return self._bind()
+        except AnalysisError as error:
+            if is_checked(error):
+                del late[noted:]
+            if error.condition == "UNSUPPORTED_GROUPING_EXPRESSION":
+                late[:] = [e for e in late if not e.condition.startswith("MISSING_AGGREGATION")]
+            raise
+
+    def _bind(self) -> Plan:
         self._add_time_windows()
         # Spark reaches no Aggregate that HAVING extended. One that only these keys extend is within reach.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
@@ -108,7 +123,13 @@ class _Clause:
             else:
                 nodes.append(node)
         positions = [self._bind_position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
-        keys = self._bind_keys(nodes, out_of_reach)
+        try:
+            keys = self._bind_keys(nodes, out_of_reach)
+        except AnalysisError as error:
+            if is_checked(error):  # A rule looks at positions, whatever the other keys are.
+                for ordinal in ordinals:
+                    self._bind_position(ordinal, self.output)
+            raise
         positions += [
             self._bind_position(o, self._add_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first
         ]

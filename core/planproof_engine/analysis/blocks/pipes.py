@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks import joins, pivots
 from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
 from planproof_engine.analysis.blocks.items import bind_items, bind_named_item
-from planproof_engine.analysis.blocks.joins import Side, require_boolean
+from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
@@ -202,7 +202,8 @@ def _as(node: q.PipeAs, child: Plan, ctx: Context, outer: Scope | None) -> Side:
 
 def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     condition = node.where.condition
-    bound = require_boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", condition, ctx.env)
+    bound = bind(condition, evolve(ctx, clause="WHERE"))
+    joins.refuse_no_boolean(bound, condition, ctx.env)
     refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     plan = Filter(bound, child)
     return plan, refresh_scope(ctx.scope, plan)

@@ -20,7 +20,6 @@ from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import (
     bind_both,
-    find_grouping_in_order,
     find_position_beyond,
     is_checked,
 )
@@ -28,7 +27,7 @@ from planproof_engine.analysis.script.routines import make_results_nullable
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
-from planproof_engine.origin import AnalysisError
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
@@ -37,20 +36,49 @@ from planproof_engine.types import STRING, Char, DataType, Varchar
 add_binders(BINDERS)
 
 
+def bind_whole(tree: q.Query, env: Environment) -> Plan:
+    """The plan of a whole query. Of what is wrong with it, that is raised which Spark says: what a rule refuses, else
+    what `CheckAnalysis` refuses of the lowest plan."""
+    late: list[AnalysisError] = []
+    try:
+        plan = bind_query(tree, evolve(env, late=late), None)
+    except AnalysisError as error:
+        raise late[0] if late and is_checked(error) else error from None
+    except Unknown:
+        if not late:
+            raise
+    if late:
+        raise late[0]
+    return plan
+
+
 def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
     with_ = node.with_
     if with_ is None:
         return _bind_without_ctes(node, env, outer)
     found = _bind_ctes(with_, env, outer)
-    rejections = {key: cte.rejection for key, cte in found.items() if cte.rejection is not None}
+    errors = {key: error for key, cte in found.items() if (error := cte.rejection or cte.late) is not None}
+    before = len(env.late or ())
     try:
         plan = _bind_without_ctes(node, env.over_ctes(found), outer)
     except AnalysisError as error:
-        raise _find_first_error(rejections, node, with_, error, env) from None
-    if rejections:
-        raise next(iter(rejections.values()))
+        late = next((cte.late for cte in found.values() if cte.late is not None and is_checked(error)), error)
+        raise _withhold(_find_first_error(errors, node, with_, late, env), error, env, before) from None
+    rejected = any(cte.rejection is not None for cte in found.values())
+    if rejected:
+        raise _withhold(next(iter(errors.values())), None, env, before)
+    if errors and env.late is not None:
+        named = _table_names(node, with_)
+        env.late[before:before] = [errors[key] for key in sorted(errors, key=lambda key: key in named)]
     return plan
+
+
+def _withhold(first: AnalysisError, error: AnalysisError | None, env: Environment, before: int) -> AnalysisError:
+    """The error of a CTE, which comes before what is wrong with the query itself."""
+    if first is not error and env.late is not None:
+        del env.late[before:]
+    return first
 
 
 def _find_first_error(
@@ -129,7 +157,7 @@ def _bind_without_ctes(node: q.Query, env: Environment, outer: Scope | None) -> 
     try:
         plan, block = binder(node, env, outer)
     except AnalysisError as error:
-        raise find_position_beyond(node, error, env) or find_grouping_in_order(node, error, env) or error from None
+        raise find_position_beyond(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
     return bind_organization(node, plan, block, env, outer)
 
@@ -207,7 +235,8 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
                 f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
                 cte,
             )
-        inner = env.within_cte(found)
+        late: list[AnalysisError] | None = None if env.late is None else []
+        inner = evolve(env.within_cte(found), late=late)
         before = env.growth.begin()
         try:
             if with_.recursive and refers(cte.query, name.lower()):
@@ -215,8 +244,9 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
             else:
                 plan = rename_columns(bind_query(cte.query, inner, outer), name, names, env, cte)
             plan = make_results_nullable(plan, env) if env.functions else plan
-            found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
+            found[name.lower()] = Cte(name, plan, late=late[0] if late else None, size=env.growth.end(before))
         except AnalysisError as error:
+            error = late[0] if late and is_checked(error) else error
             error = find_count_error(cte.alias.columns, cte.query, error, cte, env) or error
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found

@@ -13,12 +13,13 @@ from functools import partial
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.generators import find_call
+from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
+from planproof_engine.catalog import split_name
 from planproof_engine.expr import Cast, Expr, Literal
-from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -28,24 +29,22 @@ from planproof_engine.types import VOID
 _DEEPEST = 40
 """Below this many levels of an expression nothing is looked for: each level is bound anew."""
 
-_OVER_RESOLVED = ("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "INVALID_WHERE_CONDITION")
-"""What `CheckAnalysis` refuses of a WHERE whose names and types are known."""
-
 
 @dataclass(slots=True)
 class Reached:
-    """How far the binding of a block came: its clause, the plan of its FROM, and the context over that."""
+    """How far the binding of a block came: its clause, the plan of its FROM, and the context over that. `noted` are the
+    late errors of what stands below the items."""
 
     ctx: Context
     clause: str = "FROM"
     source: Plan | None = None
+    noted: tuple[AnalysisError, ...] = ()
 
 
 def raise_error_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> None:
     """Raises what a rule refuses of the block's expressions, where that comes before `error`."""
-    if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
-        return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
-    raise_first(_find_errors_of_block(block, reached, error), error, CHECKED)
+    if not reached.ctx.env.probing:
+        raise_first(_find_errors_of_block(block, reached), error, CHECKED)
 
 
 def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int = CHECKED + 1) -> None:
@@ -55,7 +54,7 @@ def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int
         raise first
 
 
-def _find_errors_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterator[AnalysisError]:
+def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[AnalysisError]:
     clauses = (
         ("FROM", ()),
         ("WHERE", (block.where,)),
@@ -66,16 +65,16 @@ def _find_errors_of_block(block: q.Block, reached: Reached, error: AnalysisError
     named_stars = (catch_error(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
     yield from (e for e in named_stars if e is not None)
     for name, nodes in clauses[names.index(reached.clause) :]:
-        known = name == reached.clause or (name == "SELECT" and error.condition in _OVER_RESOLVED)
-        over = reached.ctx if known else make_blind_context(reached.ctx)
+        over = reached.ctx if name == reached.clause else make_blind_context(reached.ctx)
         for node in nodes:
             if node is not None:
                 yield from find_errors(node, over)
                 if node is not block.group:
-                    yield from _find_misplaced_generators(node, over, in_items=node in block.items)
+                    yield from find_misplaced_generators(node, over, in_items=node in block.items)
+                yield from find_miscounted_alias(node, over)
 
 
-def _find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) -> Iterator[AnalysisError]:
+def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = False) -> Iterator[AnalysisError]:
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
     if in_items:
         inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
@@ -86,6 +85,15 @@ def _find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) ->
         if find_call(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
             yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
+
+
+def find_miscounted_alias(item: q.Node, ctx: Context) -> Iterator[AnalysisError]:
+    """The error of one name for a generator of several columns, whose arguments are resolved (`AliasedGenerator`)."""
+    call = find_call(item, ctx) if isinstance(item, q.Alias) else None
+    if call is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+        error = catch_error(lambda: bind_in_select(item, call, ctx))
+        if error is not None and error.condition == "UDTF_ALIAS_NUMBER_MISMATCH":
+            yield error
 
 
 def _is_bound(node: q.Node, ctx: Context) -> bool:
@@ -103,29 +111,52 @@ def _list_calls(node: q.Node) -> Iterator[q.Call]:
 def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error of a call of constants, which Spark resolves before it knows any table's columns."""
     names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
-    if not (error.condition in _OF_JOINED or (names_first and _reads_table(tree, env))):
+    waited = _reads_table(tree, env) if error.waited is None else error.waited
+    if not (lateness(error) > 1 or (names_first and waited)):
         return None
     over = Context(evolve(env, probing=True, variables={}), Scope(()))
-    for block in tree.find_all(q.Block):
-        for node in (*block.items, block.where, block.group, block.having, block.order):
-            for found in find_errors(node, over) if node is not None else ():
-                if found.condition.startswith(_OF_FUNCTIONS):
-                    return found
-    return None
+    in_from = {id(table.call) for table in tree.find_all(q.TableFunction)}
+    calls = (
+        call
+        for call in tree.find_all(q.Call)
+        if id(call) not in in_from
+        and not any(call.find_all(q.Star))
+        and env.growth.may_probe(sum(1 for _ in call.walk()))
+    )
+    wanted = _OF_FUNCTIONS if lateness(error) < 3 else (*_OF_FUNCTIONS, "WINDOW_FUNCTION_FRAME_NOT_ORDERED")
+    errors = (catch_error(partial(bind, call if call.over is None else _drop_keys(call), over)) for call in calls)
+    found = [e for e in errors if e is not None and e.condition.startswith(wanted)]
+    if lateness(error) > 2:
+        found += [e for alias in tree.find_all(q.Alias) for e in find_miscounted_alias(alias, over)]
+    return min(found, key=lateness, default=None)
 
 
-_OF_FUNCTIONS = ("WRONG_NUM_ARGS", "INVALID_EXTRACT_FIELD", "NOT_A_SCALAR_FUNCTION")
-_OF_JOINED = ("UNRESOLVED_USING_COLUMN_FOR_JOIN", "UDTF_ALIAS_NUMBER_MISMATCH")
-"""What a rule refuses of relations after it resolved functions, wherever these stand."""
+_OF_FUNCTIONS = (
+    "INVALID_EXTRACT_FIELD",
+    "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+    "NAMED_PARAMETERS_NOT_SUPPORTED",
+    "NOT_A_SCALAR_FUNCTION",
+    "REQUIRED_PARAMETER_NOT_FOUND",
+    "UNEXPECTED_POSITIONAL_ARGUMENT",
+    "UNSUPPORTED_TIME_TYPE",
+    "WRONG_NUM_ARGS",
+    "_LEGACY_ERROR_TEMP_1104",
+)
 
 
 def _reads_table(tree: q.Query, env: Environment) -> bool:
     """Whether the query reads a table: a view is resolved at once, a table only after the first round of rules."""
-    for node in tree.find_all(q.Table):
-        found = env.catalog.find(tuple(part.text for part in node.parts))
-        if found is not None and found.kind == "table":
-            return True
-    return False
+    return any(_is_table(".".join(p.text for p in node.parts), env) for node in tree.find_all(q.Table))
+
+
+def waits(plan: Plan | None, env: Environment) -> bool | None:
+    """Whether names over the plan wait for a table."""
+    return None if plan is None else any(isinstance(n, Scan) and _is_table(n.relation, env) for n in plan.walk())
+
+
+def _is_table(name: str, env: Environment) -> bool:
+    found = env.catalog.find(split_name(name))
+    return found is not None and found.kind == "table"
 
 
 def make_blind_context(ctx: Context) -> Context:

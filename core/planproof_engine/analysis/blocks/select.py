@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from planproof_engine.analysis.blocks import groupby, grouping
 from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
 from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
-from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggregates, require_boolean
+from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggregates, refuse_no_boolean
 from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
-from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block
+from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, waits
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
@@ -77,11 +77,23 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     try:
         return _bind_block(node, env, outer, reached)
     except AnalysisError as error:
-        _raise_others(node, error, env, outer)
+        if error.waited is None:
+            error.waited = waits(reached.source, env)
+        block = _bind_leniently(node, error, env, outer)
+        if block is not None:
+            return block
         raise_error_of_block(node, reached, error)
-        if is_checked(error) and reached.source is not None and node.from_ is not None:
-            refuse_aggregates(reached.source, node.from_, env)
+        if is_checked(error) and env.late is not None:
+            env.late[:] = [e for e in env.late if not _is_behind(e, error, reached)]
         raise
+
+
+def _is_behind(late: AnalysisError, error: AnalysisError, reached: Reached) -> bool:
+    """Whether `CheckAnalysis` comes to `late` after `error`: both are of the items, which it looks at in order, and at
+    what is inside of an expression first."""
+    if late in reached.noted or late.origin is None or error.origin is None:
+        return False
+    return (late.origin.start or 0) > (error.origin.stop or error.origin.start or 0)
 
 
 def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: Reached) -> Block:
@@ -89,12 +101,14 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     if from_ is None:
         _refuse_trailing_comma(node, env)
     source, scope = bind_from(from_.relation if from_ is not None else None, env, outer)
+    if from_ is not None:
+        refuse_aggregates(source, from_, env)
     child = source
     reached.clause, reached.source = "WHERE", source
     ctx = reached.ctx = evolve(reached.ctx, scope=scope)
     if node.where is not None:
         child, ctx = _bind_where(node.where.condition, child, ctx, node)
-    reached.clause = "SELECT"
+    reached.clause, reached.noted = "SELECT", tuple(env.late or ())
     child, ctx = _add_time_windows(node, child, ctx)
     group = node.group
     if group is not None and groupby.has_grouping_sets(group):
@@ -108,7 +122,9 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     over = None
     having = node.having
     if having is not None and group is None and env.conf.having_as_where:
-        below = Filter(cast_condition(bind(having.condition, ctx), having, env), child)
+        bound = bind(having.condition, ctx)
+        refuse_in_filter(bound, "WHERE", having, node, env)
+        below = Filter(cast_condition(bound, having, env), child)
         plan: Plan = Project(tuple(items.exprs), items.add_generators(below))
     elif group is not None or having is not None or found & AGGREGATE:
         given = (*items.exprs, *items.arguments)
@@ -123,23 +139,30 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
     if node.hint is not None:
         refuse_hints(node.hint, items.exprs, ctx)
-    if from_ is not None:
-        refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
 
 
-def _raise_others(node: q.Block, error: AnalysisError, env: Environment, outer: Scope | None) -> None:
-    """Raises what else is wrong with the block, where Spark looks at that before it refuses what `error` is about."""
+def _bind_leniently(node: q.Block, error: AnalysisError, env: Environment, outer: Scope | None) -> Block | None:
+    """The block, where `error` is about a plan that is resolved: rules go on above it. Raises what else is wrong with
+    the block, where Spark looks at that first."""
     of_windows = error.condition.startswith("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC")
-    if not error.condition.startswith(CHECKED_LAST) or env.lenient or (env.conf.before("4.0") and not of_windows):
-        return
+    at_once = error.condition == "UNSUPPORTED_GROUPING_EXPRESSION" and env.conf.before("4.0")
+    if not error.condition.startswith(CHECKED_LAST) or env.lenient or at_once:
+        return None
+    late: list[AnalysisError] = []
     try:
-        bind_select(node, evolve(env, lenient=True, probing=True), outer)
+        block = bind_select(node, evolve(env, lenient=True, late=late), outer)
     except Unknown:
-        return
+        return None
     except AnalysisError as other:
         if of_windows == is_of_aggregate(other):
             raise
+        return None
+    first = [*filter(is_of_aggregate, late), error] if of_windows else [error, *late]
+    if env.late is None or env.probing:
+        raise first[0]
+    env.late.extend(first)
+    return block
 
 
 def _add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
@@ -202,7 +225,8 @@ def windows_of(node: q.Query) -> dict[str, q.Window]:
 
 def _bind_where(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
     child, ctx = timewindows.add_time_window_below([condition], block, child, ctx)
-    bound = require_boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
+    bound = bind(condition, evolve(ctx, clause="WHERE"))
+    refuse_no_boolean(bound, block, ctx.env)
     if not _is_aggregated_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
@@ -231,8 +255,9 @@ def bind_aggregate(
     node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
 ) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
+    noted = len(ctx.env.late or ())
     found = _bind_aggregate(node, items, child, ctx)
-    if items.late is not None:
+    if items.late is not None and len(ctx.env.late or ()) == noted:
         raise items.late
     return found
 

@@ -5,6 +5,7 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
+from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import BARE
@@ -16,6 +17,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
 from planproof_engine.logical.nodes import Values
+from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import FLOAT, DataType
@@ -26,7 +28,11 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
     _refuse_subqueries(node, ctx)
-    rows = [_list_row_values(r, ctx) for r in node.rows]
+    try:
+        rows = [_list_row_values(r, ctx) for r in node.rows]
+    except AnalysisError as error:
+        raise_first((e for r in node.rows for e in find_misplaced_generators(r, ctx)), error)
+        raise
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):

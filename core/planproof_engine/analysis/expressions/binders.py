@@ -20,14 +20,7 @@ from planproof_engine.analysis.expressions.binding import (
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call, expand_star
 from planproof_engine.analysis.expressions.constants import find_bare_call, resolve_identifier
 from planproof_engine.analysis.expressions.quantified import bind_quantified_like
-from planproof_engine.analysis.names.scope import (
-    extract,
-    extract_fields,
-    extract_item,
-    make_ambiguous_error,
-    place_variable,
-    resolve,
-)
+from planproof_engine.analysis.names.scope import make_ambiguous_error, place_variable
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import is_checked
@@ -92,9 +85,7 @@ def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
-            return extract_fields(
-                place_variable(variable, node.span, ctx.env.text), parts[1:], ctx.conf, ctx.env.registry
-            )
+            return ctx.env.fields.extract_fields(place_variable(variable, node.span, ctx.env.text), parts[1:])
     found = _resolve_name(parts, node, ctx)
     if found is not None:
         return found
@@ -109,7 +100,7 @@ def _resolve_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | 
     if hiding is not None:
         return hiding
     try:
-        found = resolve(parts, ctx.scope.drop_outer(), ctx.conf, ctx.env.registry)
+        found = ctx.env.fields.resolve(parts, ctx.scope.drop_outer())
     except AnalysisError:
         # Over an Aggregate, a name that means nothing in the input is looked for in the output.
         over = _find_lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
@@ -123,7 +114,7 @@ def _resolve_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | 
         return lateral
     if ctx.scope.outer is not None:
         bare = find_bare_call(parts, ctx)
-        outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry)
+        outer = ctx.env.fields.resolve(parts, ctx.scope)
         if outer is not None and bare is None:
             return outer[0]
     return _find_session_variable(parts, ctx)
@@ -152,7 +143,7 @@ def _find_lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> E
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
     column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
-    value = add_span(extract_fields(column, parts[1:], ctx.conf, ctx.env.registry), node)
+    value = add_span(ctx.env.fields.extract_fields(column, parts[1:]), node)
     return LateralReference(value, parts[-1]) if ctx.clause == "SELECT" else value
 
 
@@ -172,7 +163,7 @@ def _dot(node: q.Dot, ctx: Context) -> Expr:
     if parts:
         return add_span(bind_name(parts, node, ctx), node)
     child = bind(node.operand, ctx)
-    return add_span(extract(child, node.field.text, ctx.conf, ctx.env.registry), node)
+    return add_span(ctx.env.fields.extract(child, node.field.text), node)
 
 
 def _bracket(node: q.Bracket, ctx: Context) -> Expr:
@@ -185,7 +176,7 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
             raise
         given = child.type
         if not isinstance(given, (Array, Map)):
-            extract_item(child, literals.NULL, ctx.conf, ctx.env.registry)  # A rule looks at it, whatever its key is.
+            ctx.env.fields.extract_item(child, literals.NULL)  # A rule looks at it, whatever its key is.
         of_texts = (
             isinstance(given, Map) and isinstance(given.key, String) and bool(name_parts(drop_parentheses(node.index)))
         )
@@ -195,7 +186,7 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
         raise AnalysisError(
             condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
         ) from None
-    return add_span(extract_item(child, key, ctx.conf, ctx.env.registry), node)
+    return add_span(ctx.env.fields.extract_item(child, key), node)
 
 
 def add_span(expr: Expr, node: q.Node) -> Expr:

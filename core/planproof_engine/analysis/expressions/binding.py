@@ -56,11 +56,12 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     try:
         return binder(node, ctx)
     except (AnalysisError, Unknown) as error:
-        if isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren):
+        inside = isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren)
+        if inside and ctx.clause != "FROM":
             raise ctx.env.make_error(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
                 "A generator cannot stand inside an expression.",
-                error.call,
+                node,
             ) from None
         if error.origin is not None:
             raise

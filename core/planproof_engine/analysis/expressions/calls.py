@@ -61,9 +61,7 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         routine = routines.find(name, ctx.env)
         if routine is not None:
             return routines.call_scalar(routine, node, ctx)
-        if function is not None and key in SPARK_FUNCTIONS:
-            _check_arity(function, node.arguments, node, ctx)  # `cast(1)` has a name that is grammar
-        raise make_missing_error(name, node, ctx.env)
+        raise _make_unknown_error(name, function, node, ctx)
     if function.category is Category.TABLE:
         raise ctx.env.make_error(
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
@@ -82,11 +80,24 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         if own and over is not None and function.category is Category.WINDOW:
             windows.refuse_frame(function, over, ctx, node)
         raise
-    if over is None and function.category is Category.WINDOW:
+    if over is None and function.category is Category.WINDOW and not ctx.env.lenient:
         raise ctx.env.make_error(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
         )
     return windows.bind_window(bound, over, ctx, node) if over is not None else bound
+
+
+def _make_unknown_error(name: str, function: Signature | None, node: q.Call, ctx: Context) -> Exception:
+    """The error for a name that is no function's. Some names are grammar, and have a function as well."""
+    if name.lower() == "cast":
+        for argument in node.arguments:
+            bind(argument, ctx)
+        # The class of this function has no constructor that takes expressions alone.
+        text = f"The `cast` requires 0 parameters but the actual number is {len(node.arguments)}."
+        return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
+    if function is not None and name.lower() in SPARK_FUNCTIONS:
+        _check_arity(function, node.arguments, node, ctx)
+    return make_missing_error(name, node, ctx.env)
 
 
 _COUNTED_LATER = (q.Star, q.Lambda, q.Kwarg)

@@ -50,6 +50,8 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     """
     name = drop_schema(function_name(node, ctx), ctx.env)
     function = ctx.env.registry.find(name)
+    if in_from:
+        _bind_arguments(node, ctx)
     if function is None:
         if name.lower() in ctx.env.registry.known:
             raise ctx.env.make_unknown(f"the function {name.lower()}", node)
@@ -78,12 +80,21 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     return bound, list(function.columns(bound.args, ctx.conf))
 
 
+def _bind_arguments(node: q.Call, ctx: Context) -> None:
+    """Raises what is wrong with the arguments. Spark looks a table function up when it knows their types."""
+    for argument in node.arguments:
+        if isinstance(argument, q.Star):
+            text = "Invalid usage of '*' in a table function."
+            error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, argument)
+            error.by_rule = False
+            raise error
+        if not isinstance(argument, (q.Lambda, q.Kwarg)):
+            bind(argument, ctx)
+
+
 def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
     """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
-        for argument in node.arguments:
-            if not isinstance(argument, (q.Star, q.Lambda, q.Kwarg)):
-                bind(argument, ctx)
         return ctx.env.make_error(
             "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
         )

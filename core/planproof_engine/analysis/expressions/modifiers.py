@@ -47,7 +47,7 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
             f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
             node,
         )
-    if node.distinct:
+    if node.distinct and (within or not ctx.conf.before("4.0")):
         raise _make_within_group_error("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:
         if within:
@@ -184,7 +184,8 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     if "order" in function.modifiers and changes.get("distinct"):
         reason = _find_order_refusal(found, keys, ctx)
         if reason is not None:
-            raise _make_within_group_error(reason, function, node, ctx)
+            text = f"Invalid function `{function.name}` with WITHIN GROUP."
+            ctx.env.refuse_late(f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", text, node)
 
 
 def _is_unsupported(function: Signature, words: Sequence[str]) -> bool:

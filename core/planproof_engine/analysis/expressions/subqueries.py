@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import call
+from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
@@ -49,7 +49,10 @@ def bind_exists(node: q.Exists, ctx: Context) -> Expr:
 
 def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
     """The plan of a subquery."""
-    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    try:
+        plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    except GeneratorMismatch as error:
+        raise error.at(error.origin) from None  # The generator stands in a query, not in an expression.
     scalar = isinstance(node, q.Subquery)
     if scalar and len(plan.output) == 1:
         refuse_many_rows(plan, node, ctx.env)
@@ -79,7 +82,7 @@ def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
     plan = _bind_inner(node, ctx, node)
     if len(plan.output) != 1:
-        raise ctx.env.make_error(
+        ctx.env.refuse_late(
             "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
             f"Scalar subquery must return only one column, but got {len(plan.output)}.",
             node,

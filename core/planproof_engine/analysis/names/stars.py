@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error, ordinal, resolve
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
-from planproof_engine.origin import Unknown
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
@@ -39,7 +39,10 @@ NO_STARS = ("JOIN", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE B
 def refuse_star(star: q.Node, ctx: Context) -> None:
     """Refuses a star in a clause that takes none, and where only newer versions of Spark take one."""
     if ctx.clause in NO_STARS or ctx.lacks("stars outside of a SELECT list"):
-        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
+        error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
+        if ctx.clause in NO_STARS:
+            error.by_rule = False
+        raise error
 
 
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
@@ -97,7 +100,7 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
         if correlated:
             return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
         outer = outer.outer
-    found = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
+    found = ctx.env.fields.resolve(parts, ctx.scope, ctx.env.origin(star))
     if found is not None and found[0] in ctx.time_windows.values():
         found = None  # A star is expanded before `TimeWindowing` makes the column.
     if found is not None and isinstance(found[0].type, Struct):
@@ -130,7 +133,10 @@ def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: 
     for parts in excluded:
         columns, rest = shown.find_matches(parts)
         if not columns:
-            raise make_unresolved_error(parts, evolve(ctx, scope=shown), star)
+            error = make_unresolved_error(parts, evolve(ctx, scope=shown), star)
+            if isinstance(error, AnalysisError):
+                error.by_rule = True
+            raise error
         if len(columns) > 1:
             raise make_ambiguous_error(parts, columns, ctx.env.origin(star))
         dropped.setdefault(columns[0].id, []).append(rest)
@@ -163,7 +169,7 @@ def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Contex
         )
     by_field: dict[int, list[tuple[str, ...]]] = {}
     for name, *rest in paths:
-        by_field.setdefault(ordinal(data_type, name, ctx.conf, ctx.env.origin(star)), []).append(tuple(rest))
+        by_field.setdefault(ctx.env.fields.ordinal(data_type, name, ctx.env.origin(star)), []).append(tuple(rest))
     members: list[Expr] = []
     for at, field in enumerate(data_type.fields):
         value: Expr = GetField(struct, at, field.type, struct.nullable or field.nullable)

@@ -107,7 +107,7 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
         )
     refuse_generator(found, clause, node, env)
     if found & AGGREGATE and clause == "WHERE":
-        raise env.make_error(
+        env.refuse_late(
             "INVALID_WHERE_CONDITION",
             f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.',
             block,

@@ -6,6 +6,7 @@ Source: `ResolveReferences`, `ExtractWindowExpressions`, `UnresolvedSubqueryColu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from planproof_engine.analysis.context import Context, Environment
@@ -27,11 +28,13 @@ _CHECKED = (
     "GROUP_BY_AGGREGATE",
     "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
     "INCOMPATIBLE_COLUMN_TYPE",
+    "INVALID_FORMAT",
     "INVALID_LIMIT_LIKE_EXPRESSION",
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
     "INVALID_SUBQUERY_EXPRESSION",
     "INVALID_WHERE_CONDITION",
     "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
+    "INVALID_WITHIN_GROUP_EXPRESSION.MISMATCH_WITH_DISTINCT_INPUT",
     "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
     "MISSING_AGGREGATION",
     "MISSING_ATTRIBUTES",
@@ -72,21 +75,26 @@ OF_TYPED_ROWS = (*_OF_ROWS, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
 
 def is_checked(error: AnalysisError) -> bool:
     """Whether `CheckAnalysis` raises it, after all rules have run."""
-    return error.condition.startswith(_CHECKED)
+    return error.condition.startswith(_CHECKED) if error.by_rule is None else not error.by_rule
 
 
-CHECKED = 3
+CHECKED = 4
 OF_AGGREGATES = ("AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION", "NESTED_AGGREGATE_FUNCTION")
 
 
 def lateness(error: AnalysisError) -> int:
-    """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 in `CheckAnalysis`.
+    """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 names of relations, 4 in
+    `CheckAnalysis`.
 
-    4 is what it says there of an Aggregate whose names and types are right. Of two errors it reports the earlier one.
+    5 is what it says there of an Aggregate whose names and types are right. Of two errors it reports the earlier one.
     """
     if is_checked(error):
         return CHECKED + (error.condition in OF_AGGREGATES)
-    return 2 if error.condition.startswith(_OF_LATE_RULES) else int(not error.condition.startswith(_OF_NAMES))
+    if error.condition.startswith(_OF_RELATIONS):
+        return 3
+    if error.condition.startswith(_OF_LATE_RULES):
+        return 2
+    return int(not error.by_rule and not error.condition.startswith(_OF_NAMES))
 
 
 _OF_NAMES = (
@@ -102,6 +110,7 @@ _OF_NAMES = (
     "PARSE_SYNTAX_ERROR",
     "STAR_GROUP_BY_POS",
 )
+_OF_RELATIONS = ("ASSIGNMENT_ARITY_MISMATCH", "UDTF_ALIAS_NUMBER_MISMATCH", "UNRESOLVED_USING_COLUMN_FOR_JOIN")
 _OF_LATE_RULES = (
     "INVALID_LAMBDA_FUNCTION_CALL",
     "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
@@ -110,7 +119,12 @@ _OF_LATE_RULES = (
 )
 
 
-CHECKED_LAST = ("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC", "UNSUPPORTED_GROUPING_EXPRESSION")
+CHECKED_LAST = (
+    "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+    "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
+    "UNSUPPORTED_GROUPING_EXPRESSION",
+    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
+)
 """What `CheckAnalysis` refuses of a block in which all else is right: of a window above the Aggregate, of a call after
 the types of all."""
 
@@ -157,24 +171,21 @@ def _raise_rule_error(bind: Callable[[], Plan]) -> None:
 def find_unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a parameter without a value, which newer Sparks put into the text before they read it
     (`SubstituteParamsParser`)."""
-    named = next((n for n in tree.find_all(q.Placeholder) if (n.name or "?").lower() not in env.parameters), None)
-    if named is None or env.conf.before("4.1"):
+    if env.conf.before("4.1"):
         return None
-    text = f"Found the unbound parameter: {named.name or '?'}. Please, fix `args`."
-    return env.make_error("UNBOUND_SQL_PARAMETER", text, named)
+    for found in tree.find_all(q.Placeholder, q.VariantPath):
+        name = _find_marker(found) if isinstance(found, q.VariantPath) else getattr(found, "name", None) or "?"
+        if name is not None and name.lower() not in env.parameters:
+            text = f"Found the unbound parameter: {name}. Please, fix `args`."
+            return env.make_error("UNBOUND_SQL_PARAMETER", text, found)
+    return None
 
 
-def find_grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for `grouping(..)` in the ORDER BY of a query without grouping sets, where it comes before `error`."""
-    if not error.condition.startswith("MISSING_AGGREGATION") or query.order is None:
-        return None
-    group = query.group if isinstance(query, q.Select) else None
-    if group is None or group.with_kind or any(isinstance(m, q.GroupingAnalytics) for m in group.keys):
-        return None
-    calls = (n for n in query.order.find_all(q.Call) if str(n.name).lower() in ("grouping", "grouping_id"))
-    found = next(calls, None)
-    text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
-    return None if found is None else env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
+def _find_marker(path: q.VariantPath) -> str | None:
+    """The parameter that `'text' :name` is: a marker may stand where one more string literal may."""
+    of_text = isinstance(path.operand, q.Literal) and path.operand.is_string
+    found = re.match(r"\w+", path.path) if of_text else None
+    return None if found is None else found.group()
 
 
 def find_unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
@@ -220,7 +231,7 @@ def _list_named_windows(query: q.Node) -> Iterator[q.Window]:
 
 def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
-    if not is_checked(error) and error.condition not in _OF_WINDOWS:
+    if lateness(error) < 3 and error.condition not in _OF_WINDOWS:
         return None
     where = next((w for w in _list_wheres(tree) if holds_window_call(w)), None)
     clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
@@ -231,8 +242,8 @@ def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -
 def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> AnalysisError | None:
     """The error for a name of the SELECT list or of GROUP BY that means several columns, where it comes before
     `error`."""
-    if not is_checked(error) or any(s.except_ for s in block.find_all(q.Star)):
-        return None  # what EXCEPT cannot find is no matter of `CheckAnalysis`
+    if not is_checked(error):
+        return None
     for node in (*block.items, *((block.group,) if block.group is not None else ())):
         if any(True for _ in node.find_all(q.Lambda)):
             continue  # a parameter may have the name

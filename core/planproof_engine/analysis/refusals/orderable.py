@@ -27,7 +27,7 @@ def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
 
 def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
     """PARTITION BY of a window, which sorts its rows by it."""
-    if not is_orderable(key.type) and not env.lacks("partitions checked for order"):
+    if not is_orderable(key.type) and not env.lacks("partitions checked for order") and not env.lenient:
         raise env.make_error(
             "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
             f'Column expression "{pretty(key)}" cannot be sorted because its type "{key.type.sql}" is not orderable.',
@@ -51,7 +51,7 @@ def refuse_rows(columns: Sequence[Column], node: q.Node, env: Environment) -> No
     for kind, holds in (("MAP", _holds_map), ("VARIANT", _holds_variant)):
         column = next((c for c in columns if holds(c.type)), None)
         if column is not None:
-            raise env.make_error(
+            env.refuse_late(
                 f"UNSUPPORTED_FEATURE.SET_OPERATION_ON_{kind}_TYPE",
                 f"Cannot have {kind} type columns in DataFrame which calls set operations (INTERSECT, EXCEPT, etc.), "
                 f'but the type of column `{column.name}` is "{column.type.sql}".',

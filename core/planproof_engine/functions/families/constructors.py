@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
-from planproof_engine.expr.nodes import Alias, Call, Expr, Literal
+from planproof_engine.expr.nodes import Alias, Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
+from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merge_types
-from planproof_engine.functions.families.rules import check_keys
+from planproof_engine.functions.families.rules import check_keys, is_foldable, is_null
 from planproof_engine.origin import Unknown
 from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
 from planproof_engine.types.coercion import find_common
@@ -85,8 +86,9 @@ def _named_struct_type(args: Args, conf: Conf) -> DataType:
 
 
 def _constant(name: Expr) -> str:
-    if isinstance(name, Literal) and isinstance(name.value, str):
-        return name.value
+    value = constant(name, "named_struct")
+    if isinstance(value, str):
+        return value
     raise Unknown("named_struct with a name that is no literal")
 
 
@@ -94,10 +96,12 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) % 2:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`named_struct` requires 2n (n > 0) parameters.")
     for name in args[0::2]:
-        if not isinstance(name, Literal):
+        if not is_foldable(name):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
         if not is_string(name.type):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
+        if is_null(name):
+            return Mismatch("UNEXPECTED_NULL", "The names must not be null.")
     return None
 
 

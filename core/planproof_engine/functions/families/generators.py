@@ -11,7 +11,7 @@ from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
-from planproof_engine.expr.nodes import Expr
+from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, VOLATILE, Elements
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
@@ -95,7 +95,7 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         places = range(1 + column, len(args), width)
         target = next((args[p].type for p in places if args[p].type != VOID), VOID)
         for place in places:
-            if args[place].type == VOID:
+            if args[place].type == VOID and isinstance(args[place], Literal):
                 ready[place] = cast_unless_same(args[place], target, conf)
     return ready
 

@@ -9,7 +9,18 @@ from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import find_open_collation
-from planproof_engine.types import STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Map, is_string, same_type, walk
+from planproof_engine.types import (
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    DataType,
+    Map,
+    is_string,
+    same_type,
+    walk,
+)
 from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
 
@@ -33,6 +44,8 @@ def is_zoned(call: Call) -> bool | None:
     """Whether the call has no answer before Spark gives it a time zone or a seed (`TimeZoneAwareExpression`,
     `ExpressionWithRandomSeed`). None for what takes or gives timestamps and was not looked at."""
     name = call.function.name
+    if name in ("date_part", "datepart") and call.args[-1].type == DATE:
+        return False  # The year of a date is one everywhere.
     if name in _SEEDED_OR_ZONED:
         return True
     moments = (TIMESTAMP, TIMESTAMP_NTZ)

@@ -15,7 +15,7 @@ from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.rules import is_foldable, is_null
 from planproof_engine.functions.inference import infer_schema
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -48,6 +48,10 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
 _TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)(?:\s*:\s*|\s+)\w[\w\s,:<>()`]*\Z")
+_NO_WORD = re.compile(r"\s*(\d+\b|[^\w\s`/-])")
+"""What no type and no name of a column begins with."""
+_PRECISE = re.compile(r"\btimestamp(_ltz|_ntz)?\s*\(", re.IGNORECASE)
+"""A type that no list of columns may have: Spark then reads the whole as a type."""
 _OPEN_TYPES = ("INTERVAL", "TIMESTAMP", "TIME", "STRING", "CHAR", "CHARACTER", "VARCHAR")
 """Words that a type may begin with, and go on after."""
 _HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)
@@ -66,7 +70,7 @@ def parse_written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`); JSON since 4.0."""
     text = str(infer_schema(arg) or constant(arg, what))
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
-    if found is None:
+    if found is None or (_PRECISE.search(text) and (conf.before("4.3") or "(6)" not in text)):
         raise _check_schema(text) or Unknown(f"{what} with the schema {text!r}")
     if any(_is_newer(t, conf) for t in walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
         raise _make_newer_mismatch(text)
@@ -117,6 +121,8 @@ def _is_no_type(text: str) -> bool:
     type (`DataType.fromDDL`), and that is one of syntax where two words stand side by side, or a JSON text begins."""
     if text.lstrip()[:1] in ("{", "[", '"'):
         return not _is_json(text)
+    if _NO_WORD.match(text):
+        return True
     first = _TWO_WORDS.match(text)
     is_type = first is None or first[1].upper() in _OPEN_TYPES
     return not is_type and not _HAS_LENGTH.search(text)
@@ -213,7 +219,7 @@ def _check_row(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _check_literal(args: Args, conf: Conf) -> Mismatch | None:
-    if isinstance(args[0], Literal) and args[0].value is None:
+    if is_null(args[0]):
         return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
     return None
 

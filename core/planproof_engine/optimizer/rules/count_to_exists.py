@@ -9,9 +9,9 @@ from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, FLAGS_KEPT, Condition
 from planproof_engine.optimizer.construct import FALSE, make_call
+from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import fits
 
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
@@ -19,10 +19,10 @@ _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
 which is -1."""
 
 CONDITIONS = (
-    Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_is_deterministic", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
     Condition("a null of the test keeps nothing", "_may_be_null", False),
-    Condition("no flag changes", "_keeps_flags", True),
+    FLAGS_KEPT,
 )
 
 
@@ -65,7 +65,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     if found is None:
         return None
     made = found if some else make_call("not", (found,), conf, registry)
-    return made if _keeps_flags(made, expr) else None
+    return made if fits(made, expr) else None
 
 
 def _read_comparison(comparison: Call) -> tuple[Call, bool] | None:
@@ -93,24 +93,12 @@ def _make_exists(kept: Call, conf: Conf, registry: Registry) -> Expr | None:
     if not isinstance(function, Lambda) or len(function.parameters) != 1:
         return None
     test = function.body
-    if not (_cannot_raise(test, conf) and _is_deterministic(test)):
+    if may_raise(test, conf) or not is_deterministic(test):
         return None
     if _may_be_null(test):
         test = make_call("coalesce", (test, FALSE), conf, registry)
     return make_call("exists", (array, Lambda(function.parameters, test)), conf, registry)
 
 
-def _cannot_raise(test: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(test, conf)
-
-
-def _is_deterministic(test: Expr) -> bool:
-    return laws.is_deterministic(test)
-
-
 def _may_be_null(test: Expr) -> bool:
     return test.nullable
-
-
-def _keeps_flags(new: Expr, old: Expr) -> bool:
-    return fits(new, old)

@@ -10,7 +10,7 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.accesses import keeps_elements
-from planproof_engine.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
+from planproof_engine.optimizer.condition import FLAGS_KEPT, NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, replace_variables, retype, substitute
@@ -23,7 +23,7 @@ _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transf
 
 CONDITIONS = (
     Condition("uses one side alone", "_uses_one_side", True),
-    Condition("no flag changes", "_keeps_flags", True),
+    FLAGS_KEPT,
     VARIABLES_KEPT,
     NAMES_KEPT,
 )
@@ -72,7 +72,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         found = _make_side(expr.args[0], _SIDES.index(name), conf, registry)
     else:
         found = _rewrite_over_entries(expr, conf, registry)
-    return found if found is not None and _keeps_flags(found, expr) else expr
+    return found if found is not None and fits(found, expr) else expr
 
 
 def _count_side(size: Call, conf: Conf, registry: Registry) -> Expr | None:
@@ -132,10 +132,6 @@ def _rewrite_over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | 
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
     return retype(evolve(call, args=args), conf)
-
-
-def _keeps_flags(new: Expr, old: Expr) -> bool:
-    return fits(new, old)
 
 
 def _uses_one_side(body: Expr, other: Variable) -> bool:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, Lambda, Variable
+from planproof_engine.expr import Call, Expr, Lambda
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, INDEPENDENT, Condition
+from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 from planproof_engine.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
 
 CONDITIONS = (
     Condition("is never null", "_is_never_null", True),
-    Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_is_deterministic", True),
-    Condition("does not use the element", "_is_independent", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
+    INDEPENDENT,
 )
 
 _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -72,22 +72,10 @@ def _find_value(function: Lambda, conf: Conf) -> Expr | None:
         return None
     left, right = body.args
     value = right if left == element else left if right == element else None
-    if value is None or not _is_independent(value, element):
+    if value is None or not is_independent(value, element):
         return None
-    return value if _is_never_null(value) and _cannot_raise(value, conf) and _is_deterministic(value) else None
+    return value if _is_never_null(value) and not may_raise(value, conf) and is_deterministic(value) else None
 
 
 def _is_never_null(value: Expr) -> bool:
     return not value.nullable
-
-
-def _cannot_raise(value: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(value, conf)
-
-
-def _is_deterministic(value: Expr) -> bool:
-    return laws.is_deterministic(value)
-
-
-def _is_independent(value: Expr, element: Variable) -> bool:
-    return element.id not in laws.free_variables(value)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof_engine.expr import Call, Expr, Lambda, Variable
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, INDEPENDENT, Condition
 from planproof_engine.optimizer.construct import FALSE, make_call, make_int
+from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 from planproof_engine.types import Array
 
 CONDITIONS = (
     Condition("may be null", "_may_be_null", False),
-    Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_is_deterministic", True),
-    Condition("does not use the element", "_is_independent", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
+    INDEPENDENT,
 )
 
 
@@ -61,7 +62,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     found = make_call("arrays_overlap", (left, right), conf, registry)
     if _may_be_null(right):
-        if not _is_path(left):
+        if not laws.is_path(left):
             return expr
         empty = make_call("=", (make_call("size", (left,), conf, registry), make_int(0)), conf, registry)
         found = make_call("if", (empty, FALSE, found), conf, registry)
@@ -78,26 +79,8 @@ def _is_hashed(array: Expr) -> bool:
 
 
 def _may_stand_outside(array: Expr, element: Variable, conf: Conf) -> bool:
-    return _is_independent(array, element) and _cannot_raise(array, conf) and _is_deterministic(array)
-
-
-def _is_path(expr: Expr) -> bool:
-    while isinstance(expr, (GetField, GetFieldOfElements)):
-        expr = expr.child
-    return isinstance(expr, (Column, Variable))
+    return is_independent(array, element) and not may_raise(array, conf) and is_deterministic(array)
 
 
 def _may_be_null(array: Expr) -> bool:
     return array.nullable
-
-
-def _cannot_raise(array: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(array, conf)
-
-
-def _is_deterministic(array: Expr) -> bool:
-    return laws.is_deterministic(array)
-
-
-def _is_independent(array: Expr, element: Variable) -> bool:
-    return element.id not in laws.free_variables(array)

@@ -9,14 +9,15 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, Condition
 from planproof_engine.optimizer.construct import make_call, make_int
+from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.types import INT
 
 CONDITIONS = (
     Condition("is not negative", "_is_not_negative", True),
     Condition("is below the greatest int", "_fits_an_int", True),
-    Condition("cannot raise", "_cannot_raise", True),
+    CANNOT_RAISE,
     Condition("is deterministic", "_is_deterministic", True),
     Condition("uses none of the variables", "_is_independent", True),
 )
@@ -73,7 +74,7 @@ def _find_size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
     shift = shifts[body.function.name]
     if isinstance(limit, Literal):
         return _make_size(limit.value + shift) if isinstance(limit.value, int) else None
-    held = shift == 0 and _is_independent(limit, function) and _cannot_raise(limit, conf) and _is_deterministic(limit)
+    held = shift == 0 and _is_independent(limit, function) and not may_raise(limit, conf) and _is_deterministic(limit)
     return _clamp_size(limit, conf, registry) if held else None
 
 
@@ -93,10 +94,6 @@ def _is_not_negative(size: int) -> bool:
 
 def _fits_an_int(size: int) -> bool:
     return size < 2**31
-
-
-def _cannot_raise(limit: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(limit, conf)
 
 
 def _is_deterministic(limit: Expr) -> bool:

@@ -10,14 +10,15 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import NAMES_KEPT, Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, NAMES_KEPT
 from planproof_engine.optimizer.construct import make_call
+from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import replace_variables
 from planproof_engine.types import Array, Struct
 
 CONDITIONS = (
-    Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_is_deterministic", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
     NAMES_KEPT,
 )
 
@@ -56,9 +57,9 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     array, function = made.args
     assert isinstance(function, Lambda)
-    if not _is_worth_it(array, function, test) or not (
-        _cannot_raise(function.body, conf) and _is_deterministic(function.body)
-    ):
+    if may_raise(function.body, conf) or not is_deterministic(function.body):
+        return expr
+    if not _is_worth_it(array, function, test):
         return expr
     (given,) = function.parameters
     element = Variable(fresh_id(), given.name, given.type, given.nullable)
@@ -81,11 +82,3 @@ def _count_uses(body: Expr, variable: Variable) -> int:
     if isinstance(body, Lambda):
         return 2 * sum(_count_uses(child, variable) for child in body.children)
     return (body == variable) + sum(_count_uses(child, variable) for child in body.children)
-
-
-def _cannot_raise(body: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(body, conf)
-
-
-def _is_deterministic(body: Expr) -> bool:
-    return laws.is_deterministic(body)

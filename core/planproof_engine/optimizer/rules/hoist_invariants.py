@@ -34,10 +34,18 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof_engine.optimizer.condition import (
+    CANNOT_RAISE,
+    DETERMINISTIC,
+    FLAGS_KEPT,
+    NAMES_KEPT,
+    PLAIN_STRINGS,
+    Condition,
+)
 from planproof_engine.optimizer.construct import bind_once, make_call, make_int
 from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.laws import is_deterministic, may_raise, may_raise_below, nulls_before
 from planproof_engine.optimizer.retype import fits, replace_variables
 from planproof_engine.types import VOID, String, Struct, walk
 from planproof_engine.types.casts import can_up_cast
@@ -46,15 +54,15 @@ _READERS = (Call, GetField, GetFieldOfElements)
 
 CONDITIONS = (
     Condition("uses none of the variables", "_is_reached", False),
-    Condition("cannot raise", "_may_raise", False),
-    Condition("evaluates first of all", "_nulls_before", []),
-    Condition("holds nothing that raises below", "_may_raise_below", False),
+    CANNOT_RAISE,
+    Condition("evaluates first of all", "nulls_before", []),
+    Condition("holds nothing that raises below", "may_raise_below", False),
     Condition("stands in no branch behind", "_is_in_branch", False, "planproof_engine.optimizer.laws"),
     Condition("stands nowhere else", "_is_there_alone", True),
-    Condition("is deterministic", "_is_deterministic", True),
+    DETERMINISTIC,
     NAMES_KEPT,
     PLAIN_STRINGS,
-    Condition("no flag changes", "_keeps_flags", True),
+    FLAGS_KEPT,
 )
 
 
@@ -110,12 +118,10 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
             if laws.operands_below(expr, found, conf):
                 continue
             value = _make_value(call, found, conf, registry)
-            if value is None or (
-                call is not expr and _may_raise(found, conf) and not _is_there_alone(found, [expr], 1)
-            ):
+            if value is None or (call is not expr and may_raise(found, conf) and not _is_there_alone(found, [expr], 1)):
                 continue
             bound = bind_once(expr, found, value, conf, registry)
-            if bound is not None and laws.is_row_local(expr) and _keeps_flags(bound, expr):
+            if bound is not None and laws.is_row_local(expr) and fits(bound, expr):
                 return bound
     return None
 
@@ -141,7 +147,7 @@ def _holds_structs(expr: Expr) -> bool:
 
 def _make_value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
     """The invariant; where it may raise, `if(test, invariant, NULL)`; None where no test can be written."""
-    if not _may_raise(invariant, conf):
+    if not may_raise(invariant, conf):
         return invariant
     test = _make_test(call, invariant, conf, registry)
     return None if test is None else make_call("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
@@ -157,7 +163,7 @@ def _find_invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
             continue
         if isinstance(expr, Call) and _is_movable(expr, bound):
             yield expr
-            if not _may_raise(expr, conf):
+            if not may_raise(expr, conf):
                 continue
         inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
         pending.extend((c, inner, sure) for c, sure in reversed(_list_below(expr, surely)))
@@ -169,7 +175,7 @@ def _is_movable(expr: Call, bound: frozenset[int]) -> bool:
         not _is_reached(expr, bound)
         and _is_not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and _is_deterministic(expr)
+        and is_deterministic(expr)
     )
 
 
@@ -202,7 +208,7 @@ def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> E
     to the invariant.
     """
     array, loop = call.args[0], call.function.traits.loop
-    if loop is None or len(loop.elements) > 1 or not _is_path(array) or _may_raise_below(invariant, conf):
+    if loop is None or len(loop.elements) > 1 or not laws.is_path(array) or may_raise_below(invariant, conf):
         return None
     ((_, at, _),) = loop.elements
     function, before = call.args[at], call.args[1:at]
@@ -212,8 +218,8 @@ def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> E
     some = make_call(">", (make_call("size", (array,), conf, registry), make_int(0)), conf, registry)
     if not laws.may_raise(invariant, conf, filled=array):
         return some
-    nulls = _nulls_before(function.body, invariant, conf)
-    if nulls is None or any(_may_raise(e, conf) for e in before):
+    nulls = nulls_before(function.body, invariant, conf)
+    if nulls is None or any(may_raise(e, conf) for e in before):
         return None
     if not nulls:
         return some
@@ -246,32 +252,6 @@ def _is_reached(expr: Expr, bound: frozenset[int]) -> bool:
     return bool(laws.free_variables(expr) & bound)
 
 
-def _may_raise(expr: Expr, conf: Conf) -> bool:
-    return laws.may_raise(expr, conf)
-
-
-def _may_raise_below(expr: Expr, conf: Conf) -> bool:
-    return laws.may_raise_below(expr, conf)
-
-
-def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
-    return laws.nulls_before(body, invariant, conf)
-
-
 def _is_there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
     """Whether the invariant stands at most `known` times in the other expressions."""
     return sum(is_alike(invariant, e) for other in others for e in other.walk()) <= known
-
-
-def _is_deterministic(expr: Expr) -> bool:
-    return laws.is_deterministic(expr)
-
-
-def _keeps_flags(bound: Expr, call: Expr) -> bool:
-    return fits(bound, call)
-
-
-def _is_path(expr: Expr) -> bool:
-    while isinstance(expr, (GetField, GetFieldOfElements)):
-        expr = expr.child
-    return isinstance(expr, (Column, Variable))

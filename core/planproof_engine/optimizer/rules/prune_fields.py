@@ -13,7 +13,7 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
-from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
+from planproof_engine.optimizer.condition import FLAGS_KEPT, NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.costs import weigh_type
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
 from planproof_engine.optimizer.retype import fits, retype, substitute
@@ -27,7 +27,7 @@ costs more (`tests/benchmarks/lambdas.py --tried`)."""
 
 CONDITIONS = (
     Condition("through its fields alone", "_uses_fields_alone", True),
-    Condition("no flag changes", "_keeps_flags", True),
+    FLAGS_KEPT,
     VARIABLES_KEPT,
     Condition("the names of the fields differ", "_differ", True),
     NAMES_KEPT,
@@ -87,10 +87,6 @@ def accesses_of(plan: Plan) -> Accesses:
 
 def _uses_fields_alone(body: Expr, element: Variable) -> bool:
     return not uses_itself(body, element)
-
-
-def _keeps_flags(new: Expr, old: Expr) -> bool:
-    return fits(new, old)
 
 
 def _differ(names: list[str]) -> bool:
@@ -216,7 +212,7 @@ class _Attempt:
             arrays = {id(site.source): pruned.array for site, pruned in sites}
             is_path = isinstance(expr, (GetField, GetFieldOfElements)) and id(expr) not in arrays
             made = self._rewrite_path(expr, sites[0][1], arrays) if is_path else self._rewrite_call(expr, arrays)
-            if sites[0][0].makes is None and not _keeps_flags(made, expr):
+            if sites[0][0].makes is None and not fits(made, expr):
                 self.failed.update(pruned.ref for _, pruned in sites)
             return made
         if isinstance(expr, Column):

@@ -12,16 +12,23 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof_engine.optimizer.condition import (
+    CANNOT_RAISE,
+    DETERMINISTIC,
+    FLAGS_KEPT,
+    NAMES_KEPT,
+    PLAIN_STRINGS,
+)
 from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve
 
 CONDITIONS = (
-    Condition("cannot raise", "_may_raise", False),
-    Condition("is deterministic", "_is_deterministic", True),
-    Condition("no flag changes", "_keeps_flags", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
+    FLAGS_KEPT,
     NAMES_KEPT,
     PLAIN_STRINGS,
 )
@@ -64,7 +71,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if all(a is b for a, b in zip(args, expr.args)) or not laws.is_row_local(expr):
         return expr
     made = retype(evolve(expr, args=args), conf)
-    return made if _keeps_flags(made, expr) else expr
+    return made if fits(made, expr) else expr
 
 
 def _share_loop(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
@@ -73,7 +80,7 @@ def _share_loop(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
         if laws.operands_below(function.body, loop, conf):
             continue
         first = laws.nulls_before(function.body, loop, conf) == []
-        if (first or (_is_certain(function.body, loop) and not _may_raise(loop, conf))) and _is_deterministic(loop):
+        if (first or (_is_certain(function.body, loop) and not may_raise(loop, conf))) and is_deterministic(loop):
             body = _bind(function.body, loop, conf, registry)
             if body is not None:
                 return evolve(function, body=body)
@@ -113,18 +120,6 @@ def _is_certain(body: Expr, loop: Call) -> bool:
         return False
     evaluated = body.args[: body.function.count_evaluated(len(body.args))]
     return any(_is_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
-
-
-def _may_raise(loop: Expr, conf: Conf) -> bool:
-    return laws.may_raise(loop, conf)
-
-
-def _is_deterministic(loop: Expr) -> bool:
-    return laws.is_deterministic(loop)
-
-
-def _keeps_flags(made: Expr, call: Expr) -> bool:
-    return fits(made, call)
 
 
 def _bind(body: Expr, loop: Call, conf: Conf, registry: Registry) -> Expr | None:

@@ -9,18 +9,19 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, FLAGS_KEPT, Condition
 from planproof_engine.optimizer.construct import bind_once, make_call
 from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.optimizer.retype import fits
 from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, select_prunable
 from planproof_engine.types import VOID
 
 CONDITIONS = (
-    Condition("cannot raise", "_may_raise", False),
+    CANNOT_RAISE,
     Condition("evaluates first of all", "_is_evaluated_first", True),
-    Condition("no flag changes", "_keeps_flags", True),
+    FLAGS_KEPT,
 )
 
 
@@ -122,11 +123,11 @@ class _Spelling:
         if any(map(laws.is_needed_twice, operand.walk())):
             # The text would double with each of them.
             return None
-        anyway = not _may_raise(operand, self._conf) or _is_evaluated_first(expr, self._top, self._conf)
+        anyway = not may_raise(operand, self._conf) or _is_evaluated_first(expr, self._top, self._conf)
         return operand if anyway else None
 
     def _require_fit(self, old: Expr, new: Expr | None) -> Expr | None:
-        return new if new is not None and _keeps_flags(new, old) else None
+        return new if new is not None and fits(new, old) else None
 
 
 def _has_loop(operand: Expr) -> bool:
@@ -151,13 +152,5 @@ def _spell_twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
     return make_call("and", (above, below), conf, registry)
 
 
-def _may_raise(operand: Expr, conf: Conf) -> bool:
-    return laws.may_raise(operand, conf)
-
-
 def _is_evaluated_first(call: Expr, top: Expr, conf: Conf) -> bool:
     return laws.nulls_before(top, call, conf) == []
-
-
-def _keeps_flags(made: Expr, call: Expr) -> bool:
-    return fits(made, call)

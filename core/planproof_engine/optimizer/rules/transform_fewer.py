@@ -8,9 +8,9 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, Condition
 from planproof_engine.optimizer.construct import make_call, make_int
+from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import retype
 from planproof_engine.records import evolve
 
@@ -25,8 +25,8 @@ _ENDS = {
 """Calls that read the first (1) or last (-1) element, by name and index."""
 
 CONDITIONS = (
-    Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_is_deterministic", True),
+    CANNOT_RAISE,
+    DETERMINISTIC,
     Condition("does not use the index", "_is_without_index", True),
 )
 
@@ -64,7 +64,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     function = made.args[1]
     assert isinstance(function, Lambda)
-    if not (_cannot_raise(function.body, conf) and _is_deterministic(function.body)):
+    if may_raise(function.body, conf) or not is_deterministic(function.body):
         return expr
     found = _rewrite_over_fewer(expr, made, function, conf, registry)
     return expr if found is None else found
@@ -101,14 +101,6 @@ def _is_one(array: Expr) -> bool:
         length = array.args[2]
         return isinstance(length, Literal) and length.value in (0, 1)
     return array.function.name == "array" and len(array.args) <= 1
-
-
-def _cannot_raise(body: Expr, conf: Conf) -> bool:
-    return not laws.may_raise(body, conf)
-
-
-def _is_deterministic(body: Expr) -> bool:
-    return laws.is_deterministic(body)
 
 
 def _is_without_index(function: Lambda) -> bool:

@@ -1,0 +1,182 @@
+"""What a dotted name means: a column of the scope, and the field, element or value that stands in it.
+
+Source: `AttributeSeq.resolve`, `ColumnResolutionHelper`, `ExtractValue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.conf import Conf
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Literal,
+    Outer,
+    fresh_id,
+)
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
+from planproof_engine.functions.registry import Registry
+from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
+from planproof_engine.types.nodes import quote_if_needed
+
+
+class Fields:
+    """Parts of values by their names, as one statement's settings and functions have it."""
+
+    def __init__(self, conf: Conf, registry: Registry) -> None:
+        self._conf, self._registry = conf, registry
+        self._last: tuple[Struct, Mapping[str, Sequence[int]]] | None = None
+        """The struct that was looked into last, with the places of its fields by their names. A query that reads all
+        fields of one of thousands looks at them once."""
+
+    def resolve(self, parts: Sequence[str], scope: Scope, origin: Origin | None = None) -> tuple[Expr, Column] | None:
+        """What a dotted name means in the scope or in the query around it: the expression, and the column it reads.
+
+        Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
+        where several columns have it, or a field does not exist.
+        """
+        found, rest = scope.find_matches(parts)
+        if len(found) > 1:
+            raise make_ambiguous_error(parts, found, origin)
+        if found:
+            column, written = found[0], parts[len(parts) - len(rest) - 1]
+            if column.name != written:
+                column = evolve(column, name=written)
+            return self.extract_fields(column, rest, origin), column
+        if scope.outer is None:
+            return None
+        try:
+            correlated = self.resolve(parts, scope.outer.drop_outer(), origin)
+        except AnalysisError:
+            # Whatever is wrong with the name there, Spark says that it found none (`resolveOuterReferences`).
+            return None
+        if correlated is None:
+            return None
+        return mark_outer(correlated[0]), correlated[1]
+
+    def extract_fields(self, expr: Expr, names: Sequence[str], origin: Origin | None = None) -> Expr:
+        """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
+        for name in names:
+            expr = self.extract(expr, name, origin)
+            if isinstance(expr, Alias):
+                expr = expr.child  # A path has the name of its last part.
+        return expr
+
+    def extract(self, expr: Expr, name: str, origin: Origin | None = None) -> Expr:
+        """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
+        given = expr.type
+        if isinstance(given, Struct):
+            at = self.ordinal(given, name, origin)
+            found = given.fields[at]
+            return GetField(expr, at, found.type, expr.nullable or found.nullable, name)
+        if isinstance(given, Array) and isinstance(given.element, Struct):
+            at = self.ordinal(given.element, name, origin)
+            found = given.element.fields[at]
+            # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
+            data_type = Array(found.type, given.contains_null or found.nullable)
+            return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
+        if isinstance(given, Map):
+            return self.extract_item(expr, self._make_key(name, given, origin), origin)
+        if isinstance(given, Array):
+            return self.extract_item(expr, _make_text(name), origin)
+        if given == VOID and not self._conf.before("4.1"):
+            return self._extract_from_null(expr, _make_text(name))
+        raise AnalysisError(
+            "INVALID_EXTRACT_BASE_FIELD_TYPE",
+            f'Can\'t extract a value from "{quote_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
+            f'but got "{given.sql}".',
+            origin,
+        )
+
+    def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
+        """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
+        rejects it; of 4.1 it is not known."""
+        if self._conf.before("4.2"):
+            raise Unknown("a part of NULL")
+        return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
+
+    def _make_key(self, name: str, given: Map, origin: Origin | None) -> Expr:
+        """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
+        if self._conf.before("4.0"):
+            return _make_text(name)
+        refused = check_cast(STRING, given.key, "ansi" if self._conf.ansi else "legacy")
+        if refused is not None:
+            raise AnalysisError(refused.full_condition, refused.message, origin)
+        return cast_unless_same(_make_text(name), given.key, self._conf)
+
+    def extract_item(self, expr: Expr, key: Expr, origin: Origin | None = None) -> Expr:
+        """`expr[key]` of an array, a map or a struct."""
+        given: DataType = expr.type
+        text = key.value if isinstance(key, Literal) and is_string(key.type) else None
+        if text is not None and _has_names(given):
+            return self.extract(expr, text, origin)
+        if text is not None and isinstance(given, Map) and not is_string(given.key):
+            key = self._make_key(text, given, origin)
+        if isinstance(given, Struct):
+            raise AnalysisError(
+                "INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin
+            )
+        name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
+        function = self._registry.find(name) if name else None
+        if function is None or given == VARIANT:
+            if given == VOID and not self._conf.before("4.1"):
+                return self._extract_from_null(expr, key)
+            raise AnalysisError(
+                "INVALID_EXTRACT_BASE_FIELD_TYPE",
+                f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',
+                origin,
+            )
+        try:
+            return apply(function, (expr, key), self._conf)
+        except Mismatch as mismatch:
+            raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
+
+    def ordinal(self, struct: Struct, name: str, origin: Origin | None = None) -> int:
+        """The place of the struct's field of that name. Raises `AnalysisError` for none, or for several."""
+        wanted = name if self._conf.case_sensitive else name.lower()
+        found = self._find_places(struct).get(wanted, ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AnalysisError("AMBIGUOUS_REFERENCE_TO_FIELDS", f"Ambiguous reference to the field `{name}`.", origin)
+        fields = ", ".join(f"`{f}`" for f in struct.names)
+        raise AnalysisError("FIELD_NOT_FOUND", f"No such struct field `{name}` in {fields}.", origin)
+
+    def _find_places(self, struct: Struct) -> Mapping[str, Sequence[int]]:
+        if self._last is not None and self._last[0] is struct:
+            return self._last[1]
+        found: dict[str, list[int]] = {}
+        for at, name in enumerate(struct.names):
+            found.setdefault(name if self._conf.case_sensitive else name.lower(), []).append(at)
+        self._last = struct, found
+        return found
+
+
+def mark_outer(expr: Expr) -> Expr:
+    """The expression with its columns marked as the enclosing query's."""
+    if isinstance(expr, Column):
+        return Outer(expr)
+    if isinstance(expr, (GetField, GetFieldOfElements)):
+        return evolve(expr, child=mark_outer(expr.child))
+    if isinstance(expr, Call):
+        return evolve(expr, args=tuple(mark_outer(a) for a in expr.args))
+    return expr
+
+
+def _make_text(name: str) -> Expr:
+    return Literal(name, STRING, name)
+
+
+def _has_names(given: DataType) -> bool:
+    """Whether its parts are named: a struct, or an array of some."""
+    return isinstance(given.element if isinstance(given, Array) else given, Struct)
