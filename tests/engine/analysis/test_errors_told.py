@@ -12,7 +12,7 @@ from planproof_engine.records import evolve
 
 SPARKS = ("3.5", "4.0", "4.3")
 TABLES = (
-    "CREATE TABLE orders (id BIGINT, cust INT, status STRING, gift BOOLEAN, tags ARRAY<STRING>) USING parquet",
+    "CREATE TABLE orders (id BIGINT, status STRING, day DATE, gift BOOLEAN, tags ARRAY<STRING>) USING parquet",
     "CREATE TABLE cust (id INT, name STRING, vip BOOLEAN, score DOUBLE) USING parquet",
     "CREATE TABLE items (order_id BIGINT, sku STRING, qty SMALLINT) USING parquet",
     "CREATE TEMP VIEW sure AS SELECT * FROM VALUES (1, 'a', 1.5, true, array(1,2)), (2, 'b', 2.5, false, array(3)) "
@@ -96,6 +96,12 @@ def test_spark_tells_this_one(sql: str, told: str | dict[str, str], spark: str) 
             "_LEGACY_ERROR_TEMP_1037",
         ),
         ("select 1 where 1 group by -7", "4.3", "GROUP_BY_POS_OUT_OF_RANGE"),
+        (
+            "with cte0 as (select map('a', 1) as b10, 1.5 as a11 from mix o where 0.01), cte1 as (select * except "
+            "(status), months_between(day) as id0 from orders) select * from cust",
+            "4.0",
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        ),
     ],
 )
 def test_this_spark_tells_this_one(sql: str, spark: str, told: str) -> None:

@@ -65,9 +65,9 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     except AnalysisError as error:
         late = next((cte.late for cte in found.values() if cte.late is not None and is_checked(error)), error)
         raise _withhold(_find_first_error(errors, node, with_, late, env), error, env, before) from None
-    rejected = any(cte.rejection is not None for cte in found.values())
-    if rejected:
-        raise _withhold(next(iter(errors.values())), None, env, before)
+    if any(cte.rejection is not None for cte in found.values()):
+        by_rule = (e for e in errors.values() if not is_checked(e))
+        raise _withhold(next(by_rule, next(iter(errors.values()))), None, env, before)
     if errors and env.late is not None:
         named = _table_names(node, with_)
         env.late[before:before] = [errors[key] for key in sorted(errors, key=lambda key: key in named)]

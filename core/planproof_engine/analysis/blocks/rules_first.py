@@ -126,8 +126,6 @@ def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -
     wanted = _OF_FUNCTIONS if lateness(error) < 3 else (*_OF_FUNCTIONS, "WINDOW_FUNCTION_FRAME_NOT_ORDERED")
     errors = (catch_error(partial(bind, call if call.over is None else _drop_keys(call), over)) for call in calls)
     found = [e for e in errors if e is not None and e.condition.startswith(wanted)]
-    if lateness(error) > 2:
-        found += [e for alias in tree.find_all(q.Alias) for e in find_miscounted_alias(alias, over)]
     return min(found, key=lateness, default=None)
 
 
