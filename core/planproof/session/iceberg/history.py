@@ -15,9 +15,10 @@ _KEPT = ("append", "replace")
 """The operations of snapshots that take no row away: `replace` only moves rows to other files."""
 
 
-def find_undoing(catalogs: Catalogs, io: Any, ours: Any, base: Any | None, now: Any) -> str | None:
+def find_undoing(catalogs: Catalogs, io: Any, own: set[str], ours: Any, base: Any | None, now: Any) -> str | None:
     """The snapshot by which others have taken back, or replaced, rows of a change; None where none has, or where
-    snapshots in between were expired. `ours` is the state that was committed on `base`, `now` the table's own."""
+    snapshots in between were expired. `ours` is the state that was committed on `base`, `now` the table's own; `own`
+    are the data files of the change."""
     wanted, last = ours.currentSnapshot(), now.currentSnapshot()
     number, at = (None if one is None else int(one.snapshotId()) for one in (wanted, last))
     said, later = "none" if at is None else str(at), []
@@ -31,7 +32,7 @@ def find_undoing(catalogs: Catalogs, io: Any, ours: Any, base: Any | None, now: 
         at = catalogs.form("Snapshot", one).get("parent-snapshot-id")
     if at != number:
         return said  # The table was made anew over ours.
-    return None if wanted is None else _find_removal(catalogs, io, wanted, later)
+    return None if wanted is None else _find_removal(catalogs, io, own, later)
 
 
 def is_same_snapshot(one: Any, other: Any) -> bool:
@@ -53,23 +54,38 @@ def has_added_rows(catalogs: Catalogs, io: Any, base: Any | None, now: Any, amon
     return any(among is None or among & list_partitions(one, io) for one in added)
 
 
-def has_file_of(ours: Any, base: Any | None, table: Any) -> bool:
-    """Whether a table has data files of a snapshot that it has no more: others have expired it."""
-    now = table.operations().current()
-    if base is None or base.metadataFileLocation() == now.metadataFileLocation() or base.uuid() != now.uuid():
+def is_expired(catalogs: Catalogs, own: set[str], base: Any | None, ours: Any, table: Any) -> bool:
+    """Whether a table has a change and not its snapshot any more: others have gone on from it, and expired it. Its
+    manifests are deleted then; `own` are its other files."""
+    now, wanted = table.operations().current(), ours.currentSnapshot()
+    is_as_before = base is not None and base.metadataFileLocation() == now.metadataFileLocation()
+    if is_as_before or wanted is None or now.uuid() != ours.uuid() or now.snapshot(wanted.snapshotId()) is not None:
         return False
-    own = {str(file.path()) for file in iterate(ours.addedDataFiles(table.io()))}
-    return any(str(task.file().path()) in own for task in iterate(table.newScan().planFiles()))
+    return _is_above(catalogs, int(wanted.snapshotId()), now) or any(
+        str(file.path()) in own
+        for task in iterate(table.newScan().planFiles())
+        for file in (task.file(), *iterate(task.deletes()))
+    )
 
 
-def _find_removal(catalogs: Catalogs, io: Any, wanted: Any, later: list[Any]) -> str | None:
+def _is_above(catalogs: Catalogs, number: int, now: Any) -> bool:
+    """Whether a snapshot is one from which the table's last one comes, as far as its line is still there."""
+    last = now.currentSnapshot()
+    while last is not None:
+        above = catalogs.form("Snapshot", last).get("parent-snapshot-id")
+        if above == number:
+            return True
+        last = None if above is None else now.snapshot(above)
+    return False
+
+
+def _find_removal(catalogs: Catalogs, io: Any, own: set[str], later: list[Any]) -> str | None:
     taking = [one for one in reversed(later) if str(one.operation()) not in _KEPT]
     if not taking:
         return None
     refers = catalogs.static("org.apache.iceberg.util.ContentFileUtil", "referencedDataFile")
     try:
         with silence_pyspark():
-            own = {str(file.path()) for file in iterate(wanted.addedDataFiles(io))}
             for one in taking:
                 gone = {str(file.path()) for file in iterate(one.removedDataFiles(io))}
                 gone |= {str(refers(file)) for file in iterate(one.addedDeleteFiles(io))}

@@ -270,7 +270,7 @@ class IcebergTransaction:
             ours = self._transaction.currentMetadata()
             # Where the catalog has compared, its answer says that the table has the change.
             has_it = self._swaps or placing.has_followed(self._catalogs, self._table, self._base, ours)
-            if has_it and not self.is_lost():
+            if (has_it and not self.is_lost()) or self._is_expired():
                 return
             if self._swaps or (has_it and self._base is not None):
                 self._put_back()
@@ -367,13 +367,17 @@ class IcebergTransaction:
             return now is not None and now.uuid() != self._transaction.currentMetadata().uuid()
 
     def is_committed(self) -> bool:
-        own = self._own_snapshots()
-        if not own:
+        if not self._own_snapshots():
             return False
         with translate_errors():
-            table = self._target.load()
-            now = None if table is None else table.operations().current()
-            return now is not None and (self._is_in(now) or history.has_file_of(own[0].java, self._base, table))
+            now = self._target.current_metadata()
+            return now is not None and (self._is_in(now) or self._is_expired())
+
+    def _is_expired(self) -> bool:
+        table = self._target.load()
+        own = {path for one in self._own_snapshots() for path, _ in (*one.data, *one.deletes)}
+        ours = self._transaction.currentMetadata()
+        return table is not None and history.is_expired(self._catalogs, own, self._base, ours, table)
 
     def is_alone(self) -> bool:
         with translate_errors():
@@ -387,7 +391,8 @@ class IcebergTransaction:
             has_changed = self._replaces or any(own.rows or own.deleted for own in self._own_snapshots())
             if now is None or now.uuid() != ours.uuid() or not has_changed:
                 return None
-            return history.find_undoing(self._catalogs, self._io, ours, self._base, now)
+            own = {path for one in self._own_snapshots() for path, _ in one.data}
+            return history.find_undoing(self._catalogs, self._io, own, ours, self._base, now)
 
     def discard(self) -> None:
         with translate_errors():
