@@ -24,6 +24,7 @@ _SINCE = {
     "unequal correlation below aggregates": "4.0",  # of EXISTS and IN; scalar and lateral subqueries have it
     "days in frames over dates": "4.0",  # RANGE BETWEEN INTERVAL 7 DAYS PRECEDING
     "sorting over HAVING": "4.0",  # ORDER BY count(*) after a HAVING
+    "HAVING over generators": "4.1",  # explode(xs) AS x .. HAVING x > 1: an internal error before
     "columns before aliases in keys": "4.1",  # SELECT 1 AS n, arr[n], where the input has a column n too
     "parameters in any case": "4.1",  # mask('a', UPPERCHAR => 'Q'), whose parameter is `upperChar`
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows

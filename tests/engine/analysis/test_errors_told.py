@@ -106,3 +106,19 @@ def test_spark_tells_this_one(sql: str, told: str | dict[str, str], spark: str) 
 )
 def test_this_spark_tells_this_one(sql: str, spark: str, told: str) -> None:
     assert condition(sql, spark) == told
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select stack(2, 1, 2) as a from sure having a is not null",
+        "select count(*) as c, explode(arr) as a from sure group by arr having a > c",
+        "select k, posexplode(arr) as (p, a) from sure group by k, arr having p > 0 and k > 1",
+    ],
+)
+def test_having_names_what_a_generator_makes(sql: str) -> None:
+    """Since Spark 4.1; before, it is an internal error, for which another refusal is told here."""
+    assert condition(sql, "4.3") == ""
+    assert {bool(condition(sql, spark)) for spark in ("3.5", "4.0")} == {True}
+    unknown = "select k, explode(arr) as a from sure group by k, arr having b > 1"
+    assert {condition(unknown, spark) for spark in SPARKS} == {"UNRESOLVED_COLUMN.WITH_SUGGESTION"}

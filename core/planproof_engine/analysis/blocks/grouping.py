@@ -58,9 +58,16 @@ class Grouped:
 
 
 def aggregate(
-    node: q.Block | q.PipeSelect, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context
+    node: q.Block | q.PipeSelect,
+    items: list[Expr],
+    lateral: Collection[int],
+    child: Plan,
+    ctx: Context,
+    *,
+    filters: bool = True,
 ) -> Grouped:
-    """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
+    """The Aggregate of a block, and its HAVING unless it `filters` elsewhere. `lateral` are the ids of items that refer
+    to aliases on their left."""
     group = node.group
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
     if sets is not None and any(map(is_volatile, groups)):
@@ -97,7 +104,7 @@ def aggregate(
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
     over = Aggregated(keys, items, given, expanded, of_sets=sets is not None, repeated=_has_repeated_sets(sets))
-    having = node.having if isinstance(node, q.Block) else None
+    having = node.having if isinstance(node, q.Block) and filters else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)

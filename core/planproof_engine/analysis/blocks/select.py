@@ -265,13 +265,39 @@ def bind_aggregate(
 def _bind_aggregate(
     node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
 ) -> tuple[Plan, Items, Aggregated]:
-    """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
-    not columns."""
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
-    if isinstance(node, q.Block) and node.having is not None and node.group is None and not items.content & AGGREGATE:
+    if not isinstance(node, q.Block) or node.having is None:
+        return _bind_below_generators(node, items, child, ctx)
+    if node.group is None and not items.content & AGGREGATE:
         _refuse_aggregating(node.having, ctx)
+    try:
+        return _bind_below_generators(node, items, child, ctx)
+    except AnalysisError as error:
+        if not error.condition.startswith("UNRESOLVED_COLUMN") or ctx.lacks("HAVING over generators"):
+            raise
+        plan, made, over = _bind_below_generators(node, items, child, ctx, filters=False)
+        try:
+            return _filter_generated(plan, node.having, node, ctx), made, over
+        except AnalysisError:
+            raise error from None
+
+
+def _filter_generated(plan: Plan, having: q.Having, block: q.Node, ctx: Context) -> Plan:
+    """HAVING that names what a generator makes. The generators are taken out of the Aggregate first, and it is a plain
+    filter above them (`ExtractGenerator`)."""
+    output = evolve(ctx, scope=Scope(plan.output, (), ctx.scope.outer, ctx.scope.case_sensitive), clause="HAVING")
+    bound = bind(having.condition, output)
+    refuse_in_filter(bound, "WHERE", having, block, ctx.env)
+    return Filter(cast_condition(bound, having, ctx.env), plan)
+
+
+def _bind_below_generators(
+    node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context, *, filters: bool = True
+) -> tuple[Plan, Items, Aggregated]:
+    """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
+    not columns. `filters`: HAVING comes below the generators."""
     made_ids = {c.id for made in items.generated for c in made.columns}
     heads = {made.columns[0].id: made for made in items.generated}
     listed: list[Expr] = []
@@ -281,7 +307,7 @@ def _bind_aggregate(
         elif item.id in heads:
             arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
             listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
-    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx)
+    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx, filters=filters)
     held = map(column_of, grouped.items)
     plan = grouped.plan
     exprs: list[Expr] = []
