@@ -140,7 +140,7 @@ def test_our_own_failure_leaves_the_model_to_sparks_planes(
     def fails(*given: Any, **named: Any) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("planproof_engine.api.bind_query", fails)
+    monkeypatch.setattr("planproof_engine.api.bind_whole", fails)
     model = Model(f"{database}.t", ROWS, contract=Contract(SCHEMA))
     report = guard.publish(model)
     assert report.outcome == "published"
