@@ -35,6 +35,7 @@ from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import list_roots, recover, recover_held
 from planproof.publish.transaction.states import Stopped, tell
+from planproof.publish.undoing import tell_unseen
 from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
@@ -245,8 +246,7 @@ class Guard:
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.set_details(traceback=traceback.format_exc())
-            message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
-            job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
+            job.draft.add([tell_unseen(job.model.name, error)])
 
     @contextmanager
     def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, bool]]:

@@ -72,6 +72,19 @@ def test_rows_that_others_add_right_after_the_swap_are_no_news(
     assert (report.outcome, [f.code for f in report.findings if f.code == "PP623"]) == ("published", []), said(report)
 
 
+@pytest.mark.parametrize("case", PARQUET)
+def test_a_failure_to_look_for_others_is_said_and_undoes_no_publish(
+    case: str, place: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = place("parquet", case)
+    monkeypatch.setattr("planproof.publish.parquet.is_intact", lambda publication: 1 / 0)
+    report = there.publish()
+    assert (report.outcome, [f.code for f in report.findings if f.code in ("PP403", "PP603")]) == (
+        "published",
+        ["PP403"],
+    ), said(report)
+
+
 @pytest.mark.parametrize("has_others", [True, False])
 @pytest.mark.parametrize("moment", ["after", "before"])
 @cases("location", "append", "replace", but=("first", "partitions", "merge", "view", "rename"))

@@ -145,6 +145,19 @@ def test_nobody_takes_back_what_added_no_row(
     assert (report.outcome, told(report)) == ("published", False), report.findings
 
 
+def test_a_failure_to_look_for_others_undoes_no_commit(
+    lake: str, iceberg: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: IcebergTransaction) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(IcebergTransaction, "find_undoing", fails)
+    table = Table(iceberg, f"{lake}.t", monkeypatch)
+    report = table.publish()
+    assert (report.outcome, [f.code for f in report.findings if f.code == "PP403"]) == ("published", ["PP403"])
+    assert {10, 11} <= set(table.ids())
+
+
 @pytest.mark.parametrize("act", ["rolled back", "inserted", "inserted, and expired", "rolled back, and expired"])
 def test_a_commit_whose_answer_is_lost_is_found_where_its_snapshot_is_gone(
     lake: str, iceberg: Any, act: str, monkeypatch: pytest.MonkeyPatch

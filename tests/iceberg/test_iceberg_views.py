@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -82,15 +83,8 @@ def test_a_catalog_that_keeps_no_views(lake: str, guard: Guard) -> None:
     assert (refused.outcome, "planproof publishes to" in str(refused.error)) == ("failed", True), refused
 
 
-@pytest.mark.parametrize("statement", ["ALTER VIEW", "CREATE OR REPLACE VIEW", "DROP VIEW"])
-@pytest.mark.parametrize("how", ["dies before it", "dies after it", "fails"])
-def test_a_view_that_gets_another_text(
-    place_of_views: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Wholly the old view or the new one: Spark goes on to read the old text of an Iceberg view that is replaced, so
-    that it steps aside."""
-    name, rows, failed = f"{place_of_views}.v", guard.session.rows, []
-    iceberg.sql(f"create view {name} as select 1L as id")
+def _break_at(statement: str, how: str, rows: Callable[[str], Any], failed: list[str]) -> Callable[[str], Any]:
+    """What a session carries out, but for the first of such statements: it fails, or the process dies at it."""
 
     def breaks(sql: str) -> Any:
         if not sql.startswith(statement) or failed:
@@ -100,7 +94,21 @@ def test_a_view_that_gets_another_text(
             rows(sql)
         raise SparkFailure("the metastore went away") if how == "fails" else Killed
 
-    monkeypatch.setattr(guard.session, "rows", breaks)
+    return breaks
+
+
+@pytest.mark.parametrize("statement", ["ALTER VIEW", "CREATE OR REPLACE VIEW", "DROP VIEW"])
+@pytest.mark.parametrize("how", ["dies before it", "dies after it", "fails"])
+def test_a_view_that_gets_another_text(
+    place_of_views: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wholly the old view or the new one: Spark goes on to read the old text of an Iceberg view that is replaced, so
+    that it steps aside."""
+    name, rows = f"{place_of_views}.v", guard.session.rows
+    failed: list[str] = []
+    iceberg.sql(f"create view {name} as select 1L as id")
+
+    monkeypatch.setattr(guard.session, "rows", _break_at(statement, how, rows, failed))
     is_new = statement == "DROP VIEW" or (statement, how) == ("CREATE OR REPLACE VIEW", "dies after it")
     if how == "fails":
         report = guard.publish(Model(name, "select 2L as id", materialized="view"))
@@ -122,18 +130,11 @@ def test_a_view_whose_place_is_being_taken(
     database: str, guard: Guard, iceberg: Any, statement: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wholly the view or wholly the table, whatever happens between the two renames."""
-    name, rows, failed = f"{database}.v", guard.session.rows, []
+    name, rows = f"{database}.v", guard.session.rows
+    failed: list[str] = []
     iceberg.sql(f"create view {name} as select 1L as id")
 
-    def breaks(sql: str) -> Any:
-        if not sql.startswith(statement) or failed:
-            return rows(sql)
-        failed.append(sql)
-        if how == "dies after it":
-            rows(sql)
-        raise SparkFailure("the metastore went away") if how == "fails" else Killed
-
-    monkeypatch.setattr(guard.session, "rows", breaks)
+    monkeypatch.setattr(guard.session, "rows", _break_at(statement, how, rows, failed))
     is_new = statement != "ALTER VIEW" or how == "dies after it"
     if how == "fails":
         report = guard.publish(model(name, "select 2L as id"))

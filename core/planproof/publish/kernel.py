@@ -6,6 +6,7 @@ one. A process that dies leaves what its format keeps of the publish, which `rec
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import STATES, Stopped, Target, tell
+from planproof.publish.undoing import tell_unseen
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
@@ -137,8 +139,16 @@ class Publish(Generic[P]):
 
     def _commit(self) -> None:
         self.steps.commit(self.publication)
-        self.job.draft.add(self.steps.format.tell_of_others(self.publication))
+        self._tell_of_others()
         self.publication.close()
+
+    def _tell_of_others(self) -> None:
+        """The target holds what was staged by now, and no failure here undoes that."""
+        try:
+            self.job.draft.add(self.steps.format.tell_of_others(self.publication))
+        except Exception as error:
+            self.job.draft.set_details(traceback=traceback.format_exc())
+            self.job.draft.add([tell_unseen(self.job.model.name, error)])
 
     def _settle(self, error: BaseException) -> bool:
         """Finishes or undoes a publish that failed; True where it is finished. Raises `Unsettled` where that fails,
@@ -148,7 +158,7 @@ class Publish(Generic[P]):
             if format.settle(publication) == "finished":
                 if not format.is_journaled:
                     # The commit ended with an error, and the target has it all the same.
-                    draft.add(format.tell_of_others(publication))
+                    self._tell_of_others()
                 return True
             if isinstance(error, (AnalysisError, SparkFailure)):
                 format.refuse_changed(publication)

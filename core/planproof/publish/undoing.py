@@ -1,4 +1,4 @@
-"""What is said where others have taken back what was just published."""
+"""What is said of a table right after its publish: that others have taken it back, or that nobody could look."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def tell_of_undoing(model: str, by: str = "") -> Finding:
         "model again"
     )
     return Finding(Verdict.WARNING, "PP623", "catalog", message=message)
+
+
+def tell_unseen(model: str, error: Exception) -> Finding:
+    message = f"{model} was published, and planproof failed to look at it: {error!r}"
+    return Finding(Verdict.WARNING, "PP403", "catalog", message=message)
