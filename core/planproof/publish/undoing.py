@@ -16,5 +16,6 @@ def tell_of_undoing(model: str, by: str = "") -> Finding:
 
 
 def tell_unseen(model: str, error: Exception) -> Finding:
+    """PP403 for what planproof itself failed to look at after *model* was published; it undoes nothing."""
     message = f"{model} was published, and planproof failed to look at it: {error!r}"
     return Finding(Verdict.WARNING, "PP403", "catalog", message=message)
