@@ -34,7 +34,7 @@ class StagedVersion:
         return self.publication.new_rows()
 
     def rows_after(self) -> str:
-        return self.publication.entry.staging
+        return self.publication.rows_after()
 
     def new_rows_later(self) -> str | None:
         return as_subquery(self.job.model.sql) if self.job.model.sql else None

@@ -1,7 +1,8 @@
-"""`incremental` on Delta: the statement runs on a shallow clone, and what its log has then is committed to the table.
+"""`incremental` on Delta: rows that are added, or overwrite others, are written in a transaction that is held open.
 
-A clone is the table as it stood at one version: its log names the table's files, and new ones lie beside it. What SQL
-reads under its name is the table as it will be.
+A merge, and whatever is counted over the whole table, runs on a shallow clone, and what its log has then is committed
+to the table. A clone is the table as it stood at one version: its log names the table's files, and new ones lie beside
+it. What SQL reads under its name is the table as it will be. It costs a dozen of Spark's jobs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, plan_change
-from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
+from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
+from planproof.publish.materialize.logged_change import (
+    insert_statement,
+    limit_to_stored_columns,
+    write,
+    write_merge_clauses,
+)
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused
@@ -23,6 +29,8 @@ from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import SparkFailure
 from planproof_engine.schema import PhysicalSchema
+
+_MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 class Change:
@@ -58,7 +66,14 @@ class Change:
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         change = self._evolution
         assert change is not None
-        staging = publication.entry.staging
+        staging, held = publication.entry.staging, None
+        try:
+            held = None if change.columns else self._hold(job, publication, change.after)
+        except SparkFailure as failure:
+            if describe_forbidden_row(job, failure) is None:
+                raise
+        if held is not None:
+            return held
         publication.staged.clone(job.session)
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
@@ -71,6 +86,19 @@ class Change:
             if not drop_own_terms(job, publication.staged):
                 raise Refused(publication.forbidden) from failure
         return self._write_loosened(job, publication, change.after)
+
+    def _hold(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str | None:
+        """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
+        if job.model.incremental_strategy == "merge" or publication.needs_rows_after or not _is_plain(job, publication):
+            return None
+        statement = insert_statement(job, job.names.target.quoted, columns, "INTO")
+        if not publication.staged.insert(statement):
+            return None
+        if job.model.incremental_strategy != "insert_overwrite":
+            return statement
+        by_partition = overwrites_partitions(job, publication.base.partition_by)
+        publication.overwrites = "partitions" if by_partition else "all"
+        return insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
 
     def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
         """What the table forbids, and not the contract, fails this too."""
@@ -89,3 +117,8 @@ class Change:
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
+
+
+def _is_plain(job: Job, publication: DeltaPublication) -> bool:
+    """Whether a write to the target would change its rows alone, and its files name columns as it does."""
+    return not publication.base.is_mapped and str(job.session.setting(_MERGES_SCHEMAS)).lower() != "true"

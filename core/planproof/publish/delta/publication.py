@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from planproof.judge.effect import Effect
 from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
@@ -24,6 +24,8 @@ from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
+Overwritten = Literal["all", "partitions"]
+"""All files of the target, or those of the partitions in which new rows lie."""
 PATIENCE = 60.0
 """For so many seconds a replacement is tried on top of what others commit."""
 
@@ -33,7 +35,9 @@ class DeltaPublication(NotedPublication):
 
     `whole`: something was counted over all rows that the table will hold, so that nobody may have added any since.
     `reads`: what was staged depends on what the target held. `forbidden`: it was staged without terms that the target
-    keeps by itself, and never becomes the target's; what there is to say of it.
+    keeps by itself, and never becomes the target's; what there is to say of it. `needs_rows_after`: SQL is asked of all
+    rows that the table will hold. `overwrites`: which files of the target give way to the new ones, where the staged
+    log does not say it.
     """
 
     next_step = "once its files can be read, the table's history tells whether it was committed"
@@ -57,8 +61,9 @@ class DeltaPublication(NotedPublication):
             base=base.version,
         )
         super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
-        self.whole = _looks_at_all(job)
+        self.whole = self.needs_rows_after = _looks_at_all(job)
         self.reads = True
+        self.overwrites: Overwritten | None = None
         self.forbidden: str | None = None
         self.published: PhysicalSchema | None = None
         self._session, self._is_registered = job.session, job.target is not None
@@ -88,6 +93,10 @@ class DeltaPublication(NotedPublication):
 
     def new_rows(self) -> str:
         return self.staged.new_rows()
+
+    def rows_after(self) -> str:
+        self.staged.open()
+        return self.entry.staging
 
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
@@ -134,13 +143,16 @@ class DeltaPublication(NotedPublication):
                 rows = None if taken is None else count_rows(taken)
                 if rows is None or (now.metadata, now.protocol) != (base.metadata, base.protocol):
                     raise
-            self.replaced, self._taken, base = rows, [form["path"] for form in taken or ()], now
+            self.replaced, base = rows, now
+            self._taken = [] if self.overwrites else [form["path"] for form in taken or ()]
 
     def _change(self, base: LogState) -> NewVersion:
         written, replaces = self.staged.written, self.entry.strategy == "replace"
-        removed = None if replaces else (*written.removed, *self._taken)
+        removed = None if replaces or self.overwrites == "all" else (*written.removed, *self._taken)
         reads, exact = self.reads or self._overwrites or replaces, self.whole or replaces
-        return NewVersion(base, written.added, removed, self._make_metadata(), reads, exact, replaces)
+        metadata, partitions = self._make_metadata(), self.overwrites == "partitions"
+        since = self.base.version
+        return NewVersion(base, since, written.added, removed, metadata, reads, exact, replaces, partitions)
 
     def _list_added_by_others(self) -> list[dict[str, Any]] | None:
         """The files that others have added since this was staged where its own rows belong; None where that is not all
@@ -277,4 +289,4 @@ class DeltaPublication(NotedPublication):
 def _looks_at_all(job: Job) -> bool:
     """Whether what is promised is counted over all rows that the table will hold."""
     keys = list_declared(job.model, *OF_THE_WHOLE)
-    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None
+    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None or bool(job.keys)

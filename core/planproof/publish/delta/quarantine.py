@@ -49,8 +49,10 @@ class StagedRows:
         return self._staged.count(self._session)
 
     def commit(self) -> None:
-        staged = self._staged
-        change = NewVersion(staged.base, staged.written.added, (), None, reads=False, exact=False, replaces=False)
+        staged, base = self._staged, self._staged.base
+        change = NewVersion(
+            base, base.version, staged.written.added, (), None, reads=False, exact=False, replaces=False
+        )
         staged.tables.commit(change, self.noted.table, staged.folder)
         staged.forget_log()
 

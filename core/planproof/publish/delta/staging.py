@@ -19,7 +19,7 @@ from planproof.publish.delta.actions import (
     read_effects,
 )
 from planproof.publish.transaction.names import Refused, join
-from planproof.session.delta.protocol import DeltaTables, LogState
+from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decode_uri
 from planproof_engine.quoting import quote_parts
@@ -40,36 +40,56 @@ class StagedTable:
         self.location = join(decode_uri(base.location), self.folder)
         self.relation = quote_parts(("delta", self.location))
         self._first = 0
-        self.is_named = False
+        self._held: HeldWrite | None = None
 
     def clone(self, session: Session) -> None:
         """Begins as a shallow clone of the base: the commits from the second one on are the change."""
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
         self.say("")
-        self._first = 1
+        self._first, self._held = 1, None
         source = quote_parts(("delta", decode_uri(self.base.location)))
         session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
+
+    def create(self, query: str, table: NewTable) -> None:
+        """Begins as a table of its own, whose rows no log names until SQL asks for them: a commit costs Delta as much
+        as many a query."""
+        self._held = self.tables.create(self.location, query, table)
+
+    def insert(self, statement: str) -> bool:
+        """Writes the rows of an INSERT INTO the base, as `create` does. False, and nothing is written, where Spark
+        plans no append of it."""
+        self.say("")
+        self._held = self.tables.insert(self.location, self.base, statement)
+        return self._held is not None
+
+    def open(self) -> None:
+        """SQL can read what was written."""
+        if self._held is not None:
+            self._held.open()
 
     def say(self, note: str) -> None:
         """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
         self.store.write(join(self.location, LOG, _NOTED), note)
-        self.is_named = True
 
     @cached_property
     def written(self) -> Staged:
         """What the log says of the rows that were written. Raises `Refused`."""
-        log = join(self.location, LOG)
-        names = sorted(name for name in self.store.names(log) if _COMMIT.fullmatch(name))
-        texts = [self.store.read(join(log, name)) or "" for name in names if int(name[:20]) >= self._first]
         try:
-            return read(texts, self.folder, self.base.location)
+            return read(self._read_commits(), self.folder, self.base.location)
         except UnknownAction as unknown:
             raise Refused(f"{unknown}; planproof cannot publish it") from unknown
+
+    def _read_commits(self) -> list[str]:
+        if self._held is not None:
+            return [self._held.commit]
+        log = join(self.location, LOG)
+        names = sorted(name for name in self.store.names(log) if _COMMIT.fullmatch(name))
+        return [self.store.read(join(log, name)) or "" for name in names if int(name[:20]) >= self._first]
 
     @cached_property
     def state(self) -> LogState:
         """Once its rows are written, nobody changes it."""
-        return self.tables.state(self.location)
+        return self.tables.state(self.location) if self._held is None else self._held.state
 
     def paths(self) -> list[str]:
         """The data files that were written, as URIs."""
@@ -77,6 +97,7 @@ class StagedTable:
 
     def new_rows(self) -> str:
         """The rows of the files that were written, and no others, for a FROM clause."""
+        self.open()
         if not self._first:
             return self.relation
         return f"(SELECT * FROM {self.relation} WHERE contains(_metadata.file_path, '/{self.folder}/'))"

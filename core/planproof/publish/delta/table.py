@@ -17,7 +17,7 @@ from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
-from planproof.session.delta.protocol import DeltaTables
+from planproof.session.delta.protocol import DeltaTables, NewTable
 from planproof.session.store import decode_uri
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
@@ -48,22 +48,18 @@ class Replacement:
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
-        model = job.model
-        # To Delta's catalog a folder that holds anything is a table.
-        verb = "CREATE OR REPLACE TABLE" if publication.staged.is_named else "CREATE TABLE"
-        clauses = [f"{verb} {publication.entry.staging} USING delta"]
-        for name, words in (("options", "OPTIONS"), ("tblproperties", "TBLPROPERTIES")):
-            given = model.options.get(name)
-            clauses += [f"{words} ({format_properties(given)})"] if given else []
-        if model.partition_by:
-            clauses.append(
-                f"PARTITIONED BY ({', '.join(quote_parts((name.strip('`'),)) for name in model.partition_by)})"
-            )
+        model, query = job.model, drop_terminators(job.examined.sql)
+        options, properties = (dict(model.options.get(name) or {}) for name in ("options", "tblproperties"))
+        partition_by = tuple(name.strip("`") for name in model.partition_by)
+        publication.staged.create(query, NewTable(partition_by, options, properties, model.comment))
+        clauses = [f"CREATE OR REPLACE TABLE {publication.entry.target} USING delta"]
+        clauses += [f"OPTIONS ({format_properties(options)})"] if options else []
+        clauses += [f"TBLPROPERTIES ({format_properties(properties)})"] if properties else []
+        if partition_by:
+            clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
         if model.comment is not None:
             clauses.append(f"COMMENT {quote_literal(model.comment)}")
-        statement = "\n".join([*clauses, "AS", drop_terminators(job.examined.sql)])
-        job.session.write(statement)
-        return statement
+        return "\n".join([*clauses, "AS", query])
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         examined = job.examined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from planproof.arrow.footers import FooterError, Undecodable
@@ -18,7 +18,7 @@ from planproof.publish.staged_write import as_subquery
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decode_uri, local
 from planproof_engine import Check
@@ -152,16 +152,17 @@ def _choose_strategy(job: Job, target: StoredTable, change: Evolution) -> str:
     """The strategy that does safely what INSERT INTO or INSERT OVERWRITE would do to the target."""
     if job.model.incremental_strategy == "append":
         return "append"
-    if target.partition_by and (job.model.partition_by or _is_dynamic(job.session)):
+    if overwrites_partitions(job, target.partition_by):
         return "partitions"
     # The whole table is replaced. For a table without partitions whose columns stay, a new location is enough.
     return "rename" if target.partition_by or change.columns else "location"
 
 
-def _is_dynamic(session: Session) -> bool:
-    """Whether INSERT OVERWRITE replaces only the partitions that it writes: dbt asks for it where the model names its
-    partitions, and leaves it to the session elsewhere."""
-    return str(session.setting("spark.sql.sources.partitionOverwriteMode")).upper() == "DYNAMIC"
+def overwrites_partitions(job: Job, partition_by: Sequence[str]) -> bool:
+    """Whether INSERT OVERWRITE of a table with those partition columns replaces only the partitions that it writes: dbt
+    asks for it where the model names its partitions, and leaves it to the session elsewhere."""
+    is_dynamic = str(job.session.setting("spark.sql.sources.partitionOverwriteMode")).upper() == "DYNAMIC"
+    return bool(partition_by) and (bool(job.model.partition_by) or is_dynamic)
 
 
 def _refuse_shape(job: Job, target: StoredTable) -> None:

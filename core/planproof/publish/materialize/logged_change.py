@@ -15,22 +15,27 @@ from planproof_engine.texts import drop_terminators
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
     """Runs the statement on what is staged under a name, and returns it. `columns` are those of the table by then."""
-    known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
-    text, strategy = drop_terminators(job.examined.sql), job.model.incremental_strategy
-    # A merge's clauses say what is stored; they may ask for other columns, too.
-    if strategy != "merge" and any(name not in known for name in produced):
-        kept = ", ".join(quote_parts((name,)) for name in produced if name in known)
-        text = f"SELECT {kept} FROM (\n{text}\n)"
-    if strategy == "merge":
+    if job.model.incremental_strategy == "merge":
+        # The clauses say what is stored; they may ask for other columns, too.
         clauses = drop_terminators(write_merge_clauses(job))
-        using = f"USING (\n{text}\n) AS DBT_INTERNAL_SOURCE"
+        using = f"USING (\n{drop_terminators(job.examined.sql)}\n) AS DBT_INTERNAL_SOURCE"
         statement = f"MERGE INTO {staging} AS DBT_INTERNAL_DEST {using}\n{clauses}"
     else:
-        verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
-        statement = f"INSERT {verb} {staging} BY NAME\n{text}"
+        verb = "OVERWRITE" if job.model.incremental_strategy == "insert_overwrite" else "INTO"
+        statement = insert_statement(job, staging, columns, verb)
     with _set_overwrite_mode(job):
         job.session.write(statement)
     return statement
+
+
+def insert_statement(job: Job, into: str, columns: PhysicalSchema, verb: str) -> str:
+    """INSERT INTO or INSERT OVERWRITE, by `verb`, of those of the model's columns that the table has by then."""
+    known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
+    text = drop_terminators(job.examined.sql)
+    if any(name not in known for name in produced):
+        kept = ", ".join(quote_parts((name,)) for name in produced if name in known)
+        text = f"SELECT {kept} FROM (\n{text}\n)"
+    return f"INSERT {verb} {into} BY NAME\n{text}"
 
 
 def _set_overwrite_mode(job: Job) -> AbstractContextManager[None]:

@@ -81,6 +81,10 @@ class NotedPublication(ABC):
     def new_rows(self) -> str:
         """The rows of the files that were written, and no others, for a FROM clause."""
 
+    def rows_after(self) -> str:
+        """All rows that the table will hold, for a FROM clause."""
+        return self.entry.staging
+
     @abstractmethod
     def note(self, name: str, **changes: Any) -> None: ...
 

@@ -56,18 +56,46 @@ class NewVersion:
     """What is to be committed on top of a version of a log.
 
     `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
-    as their AddFile actions have them, None for all files of the base. `metadata` is the new one where it changes.
-    `reads`: the change depends on what the base holds. `exact`: nobody may have committed since the base; else Delta's
-    own rules decide. `replaces`: it is another table from now on.
+    as their AddFile actions have them, None for all files of the base. `overwrites`: the base's files of the partitions
+    of `added` are replaced, too. `metadata` is the new one where it changes. `reads`: the change depends on what the
+    base holds. `exact`: nobody may have committed since the base; else Delta's own rules decide. `replaces`: it is
+    another table from now on. `since`: the version on which the publish began; a fence against it is a later one.
     """
 
     base: LogState
+    since: int
     added: Sequence[Action]
     removed: Sequence[str] | None
     metadata: Mapping[str, Any] | None
     reads: bool
     exact: bool
     replaces: bool
+    overwrites: bool = False
+
+
+@record(frozen=True, slots=True)
+class NewTable:
+    """What `CREATE TABLE .. AS` says of a table besides its query."""
+
+    partition_by: Sequence[str]
+    options: Mapping[str, Any]
+    properties: Mapping[str, Any]
+    comment: str | None
+
+
+class HeldWrite(Protocol):
+    """Rows that Delta has written to a folder in a transaction that it has not committed: no log names them."""
+
+    @property
+    def state(self) -> LogState:
+        """The table that they make of the folder."""
+
+    @property
+    def commit(self) -> str:
+        """The commit that would name them, as text."""
+
+    def open(self) -> None:
+        """Commits: from here on the folder is a table that SQL reads. May be called again."""
 
 
 class DeltaTables(Protocol):
@@ -89,6 +117,13 @@ class DeltaTables(Protocol):
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
         of views: True also where it is not certain."""
+
+    def create(self, location: str, query: str, table: NewTable) -> HeldWrite:
+        """Writes a query's rows to a folder that has no log, as `CREATE TABLE .. AS` would."""
+
+    def insert(self, location: str, base: LogState, statement: str) -> HeldWrite | None:
+        """Writes the rows of an `INSERT INTO` another folder's table, `base`, to a folder that has no log: with that
+        table's casts, defaults and constraints. None, and nothing is written, where Spark plans no append of it."""
 
     def fence(self, location: str, mark: str) -> None:
         """Has the table in a folder refuse every commit of that `mark` from here on, by one that changes no row."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from planproof.session import versions
-from planproof.session.delta.protocol import LogState, NewVersion
+from planproof.session.delta.held import Held
+from planproof.session.delta.protocol import LogState, NewTable, NewVersion
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
@@ -66,21 +68,48 @@ class Delta:
         try:
             with self._activate_session(change.exact), silence_pyspark():
                 opened, actions = self._open_transaction(change, name, mark)
-                tags = self._jvm.PythonUtils.toScalaMap({"planproof": mark})
-                return int(opened.commit(actions, self._operation, tags))
+                return int(opened.commit(actions, self._operation(change), self._map({"planproof": mark})))
         except Py4JJavaError as error:
             if self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
             with translate_errors():
                 raise
 
+    def create(self, location: str, query: str, table: NewTable) -> Held:
+        with translate_errors(query), silence_pyspark():
+            log = self._log(location)
+            opened = self._start(log)
+            configs = getattr(self._jvm, _DELTA + "DeltaConfigs")
+            known = configs.validateConfigurations(self._map(_texts(table.properties)))
+            comment = {} if table.comment is None else {"comment": table.comment}
+            named = getattr(known, "$plus$plus")(self._map(comment))
+            mode = self._jvm.org.apache.spark.sql.SaveMode.ErrorIfExists
+            columns = self._jvm.PythonUtils.toSeq(list(table.partition_by))
+            values = [log, mode, self._options(self._map(_texts(table.options))), columns, named, self._java.sql(query)]
+            write = self._fill(_DELTA + "commands.WriteIntoDelta", values)
+            said = write.writeAndReturnCommitData(opened, self._java, self._jvm.scala.Option.empty(), False)
+            return self._hold(location, opened, said.actions(), is_new=True)
+
+    def insert(self, location: str, base: LogState, statement: str) -> Held | None:
+        with translate_errors(statement), silence_pyspark():
+            opened = self._start(self._log(location))
+            # A table of its own, which two of one id would not be.
+            metadata = {**base.metadata, "id": str(uuid.uuid4())}
+            opened.updateMetadataForNewTable(self._action(json.dumps({"metaData": metadata})))
+            state = self._java.sessionState()
+            skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+            analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
+            if str(analyzed.getClass().getSimpleName()) != "AppendData":
+                return None
+            rows = versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query())
+            options = self._jvm.scala.Option.apply(self._options(analyzed.writeOptions()))
+            return self._hold(location, opened, opened.writeFiles(rows, options), is_new=False)
+
     def fence(self, location: str, mark: str) -> None:
         action = {"txn": {"appId": _FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
-        none = self._jvm.scala.Option.empty()
         with translate_errors():
-            opened = self._log(location).startTransaction(none, none)
             actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
-            opened.commit(actions, self._operation, self._jvm.PythonUtils.toScalaMap({}))
+            self._start(self._log(location)).commit(actions, self._manual, self._map({}))
 
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         with translate_errors():
@@ -104,10 +133,13 @@ class Delta:
         if change.metadata is not None:
             self._change_metadata(opened, change)
         # What a transaction has asked for is refused where others commit it meanwhile.
-        if int(opened.txnVersion(_FENCE + mark)) >= 0:
+        getattr(opened.readTxn(), "$plus$eq")(_FENCE + mark)
+        # To ask costs a scan of the whole log, and no version can hold it that is older than the publish.
+        if change.base.version > change.since and int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
         added = [self._action(json.dumps(action)) for action in change.added]
-        return opened, self._jvm.PythonUtils.toSeq([*added, *self._removal_actions(opened, change)])
+        overwritten = self._list_overwritten(opened, added) if change.overwrites else []
+        return opened, self._jvm.PythonUtils.toSeq([*added, *overwritten, *self._removal_actions(opened, change)])
 
     def register(self, name: str, location: str, managed: bool) -> None:
         """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
@@ -118,8 +150,6 @@ class Delta:
             empty = storage.empty()
             stored = empty.copy(uri, *[empty.productElement(at) for at in range(1, empty.productArity())])
             kinds = getattr(self._jvm, named + "CatalogTableType")
-            table = getattr(self._jvm, named + "CatalogTable")
-            wanted = self._class(named + "CatalogTable").getConstructors()[0].getParameterCount()
             given = [
                 self._identifier(name),
                 kinds.MANAGED() if managed else kinds.EXTERNAL(),
@@ -127,8 +157,7 @@ class Delta:
                 self._jvm.org.apache.spark.sql.types.StructType(),
                 self._jvm.scala.Option.apply("delta"),
             ]
-            rest = [getattr(table, f"apply$default${at}")() for at in range(len(given) + 1, wanted + 1)]
-            self._catalog.createTable(table(*given, *rest), False, False)
+            self._catalog.createTable(self._fill(named + "CatalogTable", given), False, False)
 
     def refresh(self, name: str) -> None:
         with translate_errors():
@@ -168,12 +197,43 @@ class Delta:
         takes = _count_parameters(log, "getSnapshotAt")
         return log.getSnapshotAt(version, *[none] * min(takes - 1, 2), *[False] * (takes - 3))
 
+    def _start(self, log: Any) -> Any:
+        none = self._jvm.scala.Option.empty()
+        return log.startTransaction(none, none)
+
+    def _hold(self, location: str, opened: Any, written: Any, is_new: bool) -> Held:
+        return Held(location, opened, written, self._write("Append"), self._map({}), is_new)
+
+    def _map(self, values: dict[str, str]) -> Any:
+        return self._jvm.PythonUtils.toScalaMap(values)
+
+    def _options(self, given: Any) -> Any:
+        return getattr(self._jvm, _DELTA + "DeltaOptions")(given, self._java.sessionState().conf())
+
     def _action(self, text: str) -> Any:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
+    def _operation(self, change: NewVersion) -> Any:
+        """What the table's history says of a commit. After another one than a write Delta counts the whole log anew."""
+        if change.removed:
+            return self._manual
+        return self._write("Append" if change.removed == () and not change.overwrites else "Overwrite")
+
+    def _write(self, mode: str) -> Any:
+        return self._fill(_DELTA + "DeltaOperations$Write", [getattr(self._jvm.org.apache.spark.sql.SaveMode, mode)])
+
+    def _fill(self, name: str, values: list[Any]) -> Any:
+        """A case class of Scala, whose last parameters are by default: each version has others."""
+        rest = range(len(values) + 1, int(self._class(name).getConstructors()[0].getParameterCount()) + 1)
+        companion = self._object(name)
+        return companion.apply(*values, *[getattr(companion, f"apply$default${at}")() for at in rest])
+
+    def _object(self, name: str) -> Any:
+        return self._class(name + "$").getField("MODULE$").get(None)
+
     @cached_property
-    def _operation(self) -> Any:
-        return self._class(_DELTA + "DeltaOperations$ManualUpdate$").getField("MODULE$").get(None)
+    def _manual(self) -> Any:
+        return self._object(_DELTA + "DeltaOperations$ManualUpdate")
 
     def _change_metadata(self, opened: Any, change: NewVersion) -> None:
         """Raises `SparkFailure` where Delta would make another table of it, or a table for which readers need more than
@@ -195,6 +255,14 @@ class Delta:
                 "the change needs another protocol of the table than it has, and planproof upgrades none: say the "
                 "table's properties by ALTER TABLE first"
             )
+
+    def _list_overwritten(self, opened: Any, added: list[Any]) -> list[Any]:
+        """Removes what stands in the partitions of the added files. Older versions of Delta ask for their values."""
+        wanted: Any = self._jvm.PythonUtils.toSeq(added)
+        takes = [m.getParameterTypes() for m in opened.getClass().getMethods() if str(m.getName()) == "filterFiles"]
+        if any(len(types) == 1 and str(types[0].getSimpleName()) == "Set" for types in takes):
+            wanted = self._jvm.PythonUtils.toSeq([file.partitionValues() for file in added]).toSet()
+        return [file.remove() for file in items(opened.filterFiles(wanted))]
 
     def _removal_actions(self, opened: Any, change: NewVersion) -> list[Any]:
         if change.base.version < 0:
@@ -231,6 +299,10 @@ class Delta:
                 return True
             kind = kind.getSuperclass()
         return _EXCEEDED in str(java.getMessage())
+
+
+def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in given.items()}
 
 
 def _count_parameters(holder: Any, name: str) -> int:
