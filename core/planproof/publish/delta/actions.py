@@ -24,16 +24,21 @@ _OWN = ("baseRowId", "defaultRowCommitVersion")
 @dataclass(frozen=True, slots=True)
 class Staged:
     """The net effect of a staged table's commits after the one that it began with. `added` are AddFile actions and
-    those for readers of changes; `removed` the paths of the target's files that are replaced; `metadata` the last one.
+    those for readers of changes; `removals` the RemoveFile actions for the target's files that are replaced; `metadata`
+    the last one.
     """
 
     added: tuple[dict[str, Any], ...]
-    removed: tuple[str, ...]
+    removals: tuple[dict[str, Any], ...]
     metadata: dict[str, Any] | None
 
     @property
     def files(self) -> list[dict[str, Any]]:
         return [action["add"] for action in self.added if "add" in action]
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        return tuple(action["remove"]["path"] for action in self.removals)
 
 
 def count_rows(files: Iterable[Mapping[str, Any]]) -> int | None:
@@ -67,14 +72,14 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
 
 def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
     added: dict[FileKey, dict[str, Any]] = {}
-    removed: list[str] = []
+    removed: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
     for action in _parse_actions(commits):
         kind, form = next(iter(action.items()))
         if kind == "remove":
             if added.pop(_file_key(form), None) is None:
-                removed.append(relocate(form["path"], folder, location))
+                removed.append({"remove": {**form, "path": relocate(form["path"], folder, location)}})
         elif kind == "add":
             added[_file_key(form)] = _make_add_action(form, folder, location)
         elif kind == "cdc":

@@ -74,7 +74,7 @@ class Change:
                 raise
         if held is not None:
             return held
-        publication.staged.clone(job.session)
+        publication.staged.clone()
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         try:

@@ -18,7 +18,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
+from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quote_parts
@@ -68,6 +68,7 @@ class DeltaPublication(NotedPublication):
         self.published: PhysicalSchema | None = None
         self._session, self._is_registered = job.session, job.target is not None
         self._overwrites = job.model.incremental_strategy == "insert_overwrite" and strategy == "change"
+        self._operation = _name_operation(strategy, job.model.incremental_strategy)
         # What a limit compares with is the table as it was looked at. Of partitions that are overwritten, keys are
         # counted beside those that stay; by which rule others' rows are, only the model's own partitions tell.
         by_rule = bool(job.model.partition_by) or not base.partition_by
@@ -148,11 +149,20 @@ class DeltaPublication(NotedPublication):
 
     def _change(self, base: LogState) -> NewVersion:
         written, replaces = self.staged.written, self.entry.strategy == "replace"
-        removed = None if replaces or self.overwrites == "all" else (*written.removed, *self._taken)
-        reads, exact = self.reads or self._overwrites or replaces, self.whole or replaces
-        metadata, partitions = self._make_metadata(), self.overwrites == "partitions"
-        since = self.base.version
-        return NewVersion(base, since, written.added, removed, metadata, reads, exact, replaces, partitions)
+        removals = [action for action in written.removals if "deletionVector" not in action["remove"]]
+        return NewVersion(
+            self._operation,
+            base,
+            self.base.version,
+            added=written.added,
+            removed=None if replaces or self.overwrites == "all" else (*written.removed, *self._taken),
+            metadata=self._make_metadata(),
+            reads=self.reads or self._overwrites or replaces,
+            exact=self.whole or replaces,
+            replaces=replaces,
+            overwrites=self.overwrites == "partitions",
+            removals=() if self._taken else removals,
+        )
 
     def _list_added_by_others(self) -> list[dict[str, Any]] | None:
         """The files that others have added since this was staged where its own rows belong; None where that is not all
@@ -290,3 +300,9 @@ def _looks_at_all(job: Job) -> bool:
     """Whether what is promised is counted over all rows that the table will hold."""
     keys = list_declared(job.model, *OF_THE_WHOLE)
     return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None or bool(job.keys)
+
+
+def _name_operation(strategy: str, incremental_strategy: str) -> Operation:
+    if strategy == "replace" or incremental_strategy == "insert_overwrite":
+        return "overwrite"
+    return "merge" if incremental_strategy == "merge" else "append"

@@ -35,7 +35,7 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
         noted = QuarantinedFiles(bad.table, bad.names.stamp, staged.location, base=base.version)
         publication.bad_rows = StagedRows(self._session, staged, noted)
         self.note(noted, publication)
-        staged.clone(self._session)
+        staged.clone()
         self.insert(bad, staged.relation, base.schema)
 
 
@@ -50,9 +50,7 @@ class StagedRows:
 
     def commit(self) -> None:
         staged, base = self._staged, self._staged.base
-        change = NewVersion(
-            base, base.version, staged.written.added, (), None, reads=False, exact=False, replaces=False
-        )
+        change = NewVersion("append", base, base.version, staged.written.added, (), None, reads=False, exact=False)
         staged.tables.commit(change, self.noted.table, staged.folder)
         staged.forget_log()
 

@@ -42,13 +42,12 @@ class StagedTable:
         self._first = 0
         self._held: HeldWrite | None = None
 
-    def clone(self, session: Session) -> None:
+    def clone(self) -> None:
         """Begins as a shallow clone of the base: the commits from the second one on are the change."""
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
         self.say("")
         self._first, self._held = 1, None
-        source = quote_parts(("delta", decode_uri(self.base.location)))
-        session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
+        self.tables.clone(self.location, self.base)
 
     def create(self, query: str, table: NewTable) -> None:
         """Begins as a table of its own, whose rows no log names until SQL asks for them: a commit costs Delta as much

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
+Operation = Literal["append", "overwrite", "merge"]
 Action = Mapping[str, Any]
 """One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
 
@@ -53,15 +54,17 @@ class LogState:
 
 @record(frozen=True, slots=True)
 class NewVersion:
-    """What is to be committed on top of a version of a log.
+    """What is to be committed on top of a version of a log; the table's history calls it by its `operation`.
 
     `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
-    as their AddFile actions have them, None for all files of the base. `overwrites`: the base's files of the partitions
+    as their AddFile actions have them, None for all files of the base; `removals` their RemoveFile actions, where each
+    of them is known. `overwrites`: the base's files of the partitions
     of `added` are replaced, too. `metadata` is the new one where it changes. `reads`: the change depends on what the
     base holds. `exact`: nobody may have committed since the base; else Delta's own rules decide. `replaces`: it is
     another table from now on. `since`: the version on which the publish began; a fence against it is a later one.
     """
 
+    operation: Operation
     base: LogState
     since: int
     added: Sequence[Action]
@@ -69,8 +72,9 @@ class NewVersion:
     metadata: Mapping[str, Any] | None
     reads: bool
     exact: bool
-    replaces: bool
+    replaces: bool = False
     overwrites: bool = False
+    removals: Sequence[Action] = ()
 
 
 @record(frozen=True, slots=True)
@@ -117,6 +121,9 @@ class DeltaTables(Protocol):
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
         of views: True also where it is not certain."""
+
+    def clone(self, location: str, base: LogState) -> None:
+        """Makes a shallow clone of a table's version in a folder that has no log."""
 
     def create(self, location: str, query: str, table: NewTable) -> HeldWrite:
         """Writes a query's rows to a folder that has no log, as `CREATE TABLE .. AS` would."""

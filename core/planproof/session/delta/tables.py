@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from planproof.session import versions
 from planproof.session.delta.held import Held
-from planproof.session.delta.protocol import LogState, NewTable, NewVersion
+from planproof.session.delta.protocol import LogState, NewTable, NewVersion, Operation
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
@@ -29,6 +29,12 @@ _CATALOG = "spark.sql.catalog.spark_catalog"
 _ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 """How often Delta tries again where others were faster: with 0, a commit is made on its base or not at all."""
 _CONFLICT = "ConcurrentModificationException"
+_PLAIN = frozenset(
+    {"appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed", "timestampNtz"}
+)
+"""Features by which no file depends on more than its path."""
+_MANY = 20_000
+"""Files that are named in one commit."""
 _FENCE = "planproof."
 """Begins the id of the transaction by which a table refuses the commits of a run."""
 _EXCEEDED = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
@@ -68,12 +74,31 @@ class Delta:
         try:
             with self._activate_session(change.exact), silence_pyspark():
                 opened, actions = self._open_transaction(change, name, mark)
-                return int(opened.commit(actions, self._operation(change), self._map({"planproof": mark})))
+                return int(opened.commit(actions, self._name(change.operation), self._map({"planproof": mark})))
         except Py4JJavaError as error:
             if self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
             with translate_errors():
                 raise
+
+    def clone(self, location: str, base: LogState) -> None:
+        with translate_errors(), silence_pyspark():
+            snapshot = self._snapshot(self._log(base.location), base.version)
+            files, known = snapshot.allFiles(), snapshot.numOfFilesIfKnown()
+            number = int(known.get() if known.isDefined() else files.count())
+            if base.is_mapped or not base.features <= _PLAIN or number > _MANY:
+                source, own = (quote_parts(("delta", decode_uri(place))) for place in (base.location, location))
+                self._java.sql(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
+                return
+            # What CLONE does, without its checkpoint, and without counting what both logs hold.
+            opened = self._begin_another(location, base)
+            functions = self._jvm.org.apache.spark.sql.functions
+            path, root = functions.col("path"), str(self._log(base.location).dataPath().toUri().toString())
+            whole = functions.when(path.rlike("^([A-Za-z][A-Za-z0-9+.-]*:|/)"), path)
+            inside = functions.concat(self._jvm.PythonUtils.toSeq([functions.lit(root + "/"), path]))
+            named = getattr(files.withColumn("path", whole.otherwise(inside)), "as")(files.encoder())
+            actions = self._jvm.PythonUtils.toSeq(named.collectAsList())
+            opened.commit(actions, self._name("append"), self._map({}))
 
     def create(self, location: str, query: str, table: NewTable) -> Held:
         with translate_errors(query), silence_pyspark():
@@ -92,10 +117,7 @@ class Delta:
 
     def insert(self, location: str, base: LogState, statement: str) -> Held | None:
         with translate_errors(statement), silence_pyspark():
-            opened = self._start(self._log(location))
-            # A table of its own, which two of one id would not be.
-            metadata = {**base.metadata, "id": str(uuid.uuid4())}
-            opened.updateMetadataForNewTable(self._action(json.dumps({"metaData": metadata})))
+            opened = self._begin_another(location, base)
             state = self._java.sessionState()
             skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
             analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
@@ -201,8 +223,14 @@ class Delta:
         none = self._jvm.scala.Option.empty()
         return log.startTransaction(none, none)
 
+    def _begin_another(self, location: str, base: LogState) -> Any:
+        """The transaction that makes a table like the base, of an id of its own."""
+        opened, metadata = self._start(self._log(location)), {**base.metadata, "id": str(uuid.uuid4())}
+        opened.updateMetadataForNewTable(self._action(json.dumps({"metaData": metadata})))
+        return opened
+
     def _hold(self, location: str, opened: Any, written: Any, is_new: bool) -> Held:
-        return Held(location, opened, written, self._write("Append"), self._map({}), is_new)
+        return Held(location, opened, written, self._name("append"), self._map({}), is_new)
 
     def _map(self, values: dict[str, str]) -> Any:
         return self._jvm.PythonUtils.toScalaMap(values)
@@ -213,14 +241,14 @@ class Delta:
     def _action(self, text: str) -> Any:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
-    def _operation(self, change: NewVersion) -> Any:
-        """What the table's history says of a commit. After another one than a write Delta counts the whole log anew."""
-        if change.removed:
-            return self._manual
-        return self._write("Append" if change.removed == () and not change.overwrites else "Overwrite")
-
-    def _write(self, mode: str) -> Any:
-        return self._fill(_DELTA + "DeltaOperations$Write", [getattr(self._jvm.org.apache.spark.sql.SaveMode, mode)])
+    def _name(self, operation: Operation) -> Any:
+        """What the table's history calls a commit. After one that Delta does not know it counts the whole log anew."""
+        if operation == "merge":
+            none: Any = self._jvm.PythonUtils.toSeq([])
+            named = self._object(_DELTA + "DeltaOperations$Merge")
+            return named.apply(self._jvm.scala.Option.empty(), none, none, none)
+        mode = getattr(self._jvm.org.apache.spark.sql.SaveMode, operation.capitalize())
+        return self._fill(_DELTA + "DeltaOperations$Write", [mode])
 
     def _fill(self, name: str, values: list[Any]) -> Any:
         """A case class of Scala, whose last parameters are by default: each version has others."""
@@ -269,6 +297,10 @@ class Delta:
             return []
         if not change.reads and change.removed is not None and not change.removed:
             return []
+        if change.removals and len(change.removals) == len(change.removed or ()):
+            # The transaction reads all of the base, and need not list it.
+            opened.readWholeTable()
+            return [self._action(json.dumps(action)) for action in change.removals]
         found = items(opened.filterFiles())
         if change.removed is None:
             return [file.remove() for file in found]
