@@ -49,10 +49,10 @@ class StagedTable:
         self._first, self._held = 1, None
         self.tables.clone(self.location, self.base)
 
-    def create(self, query: str, table: NewTable) -> None:
+    def create(self, table: NewTable) -> None:
         """Begins as a table of its own, whose rows no log names until SQL asks for them: a commit costs Delta as much
         as many a query."""
-        self._held = self.tables.create(self.location, query, table)
+        self._held = self.tables.create(self.location, table)
 
     def insert(self, statement: str) -> bool:
         """Writes the rows of an INSERT INTO the base, as `create` does. False, and nothing is written, where Spark

@@ -51,7 +51,6 @@ class Replacement:
         model, query = job.model, drop_terminators(job.examined.sql)
         options, properties = (dict(model.options.get(name) or {}) for name in ("options", "tblproperties"))
         partition_by = tuple(name.strip("`") for name in model.partition_by)
-        publication.staged.create(query, NewTable(partition_by, options, properties, model.comment))
         clauses = [f"CREATE OR REPLACE TABLE {publication.entry.target} USING delta"]
         clauses += [f"OPTIONS ({format_properties(options)})"] if options else []
         clauses += [f"TBLPROPERTIES ({format_properties(properties)})"] if properties else []
@@ -59,7 +58,9 @@ class Replacement:
             clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
         if model.comment is not None:
             clauses.append(f"COMMENT {quote_literal(model.comment)}")
-        return "\n".join([*clauses, "AS", query])
+        statement = "\n".join([*clauses, "AS", query])
+        publication.staged.create(NewTable(statement, query, partition_by, options, properties, model.comment))
+        return statement
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         examined = job.examined

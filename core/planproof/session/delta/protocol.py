@@ -79,8 +79,10 @@ class NewVersion:
 
 @record(frozen=True, slots=True)
 class NewTable:
-    """What `CREATE TABLE .. AS` says of a table besides its query."""
+    """What a `CREATE TABLE .. AS` says of a table, as the statement and in its parts."""
 
+    statement: str
+    query: str
     partition_by: Sequence[str]
     options: Mapping[str, Any]
     properties: Mapping[str, Any]
@@ -125,8 +127,8 @@ class DeltaTables(Protocol):
     def clone(self, location: str, base: LogState) -> None:
         """Makes a shallow clone of a table's version in a folder that has no log."""
 
-    def create(self, location: str, query: str, table: NewTable) -> HeldWrite:
-        """Writes a query's rows to a folder that has no log, as `CREATE TABLE .. AS` would."""
+    def create(self, location: str, table: NewTable) -> HeldWrite:
+        """Writes a table's rows to a folder that has no log, as its statement would."""
 
     def insert(self, location: str, base: LogState, statement: str) -> HeldWrite | None:
         """Writes the rows of an `INSERT INTO` another folder's table, `base`, to a folder that has no log: with that

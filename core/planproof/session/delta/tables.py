@@ -100,8 +100,9 @@ class Delta:
             actions = self._jvm.PythonUtils.toSeq(named.collectAsList())
             opened.commit(actions, self._name("append"), self._map({}))
 
-    def create(self, location: str, query: str, table: NewTable) -> Held:
-        with translate_errors(query), silence_pyspark():
+    def create(self, location: str, table: NewTable) -> Held:
+        with translate_errors(table.statement), silence_pyspark():
+            self._java.sessionState().sqlParser().parsePlan(table.statement)  # Refuses properties that are reserved.
             log = self._log(location)
             opened = self._start(log)
             configs = getattr(self._jvm, _DELTA + "DeltaConfigs")
@@ -110,7 +111,14 @@ class Delta:
             named = getattr(known, "$plus$plus")(self._map(comment))
             mode = self._jvm.org.apache.spark.sql.SaveMode.ErrorIfExists
             columns = self._jvm.PythonUtils.toSeq(list(table.partition_by))
-            values = [log, mode, self._options(self._map(_texts(table.options))), columns, named, self._java.sql(query)]
+            values = [
+                log,
+                mode,
+                self._options(self._map(_texts(table.options))),
+                columns,
+                named,
+                self._java.sql(table.query),
+            ]
             write = self._fill(_DELTA + "commands.WriteIntoDelta", values)
             said = write.writeAndReturnCommitData(opened, self._java, self._jvm.scala.Option.empty(), False)
             return self._hold(location, opened, said.actions(), is_new=True)
@@ -242,11 +250,10 @@ class Delta:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
     def _name(self, operation: Operation) -> Any:
-        """What the table's history calls a commit. After one that Delta does not know it counts the whole log anew."""
+        """What the table's history calls a commit. Delta's own name of a merge asks for numbers that only MERGE has; after
+        a commit without a name Delta counts the whole log anew."""
         if operation == "merge":
-            none: Any = self._jvm.PythonUtils.toSeq([])
-            named = self._object(_DELTA + "DeltaOperations$Merge")
-            return named.apply(self._jvm.scala.Option.empty(), none, none, none)
+            return self._manual
         mode = getattr(self._jvm.org.apache.spark.sql.SaveMode, operation.capitalize())
         return self._fill(_DELTA + "DeltaOperations$Write", [mode])
 
@@ -334,7 +341,8 @@ class Delta:
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in given.items()}
+    """Without what Delta's catalog leaves out, too."""
+    return {str(key): str(value) for key, value in given.items() if key not in ("path", "option.path")}
 
 
 def _count_parameters(holder: Any, name: str) -> int:
