@@ -250,7 +250,7 @@ class Delta:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
     def _name(self, operation: Operation) -> Any:
-        """What the table's history calls a commit. Delta's own name of a merge asks for numbers that only MERGE has; after
+        """What the table's history calls a commit. Delta's name of a merge asks for numbers that only MERGE has; after
         a commit without a name Delta counts the whole log anew."""
         if operation == "merge":
             return self._manual
