@@ -129,7 +129,8 @@ def _has_repeated_sets(sets: Sets | None) -> bool:
 
 def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     """What a position counts, a star would shift; Spark looks for one within expressions, too."""
-    members = [m for m in node.group.keys if is_position(m)] if node.group is not None else []
+    group = node.group
+    members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
         raise ctx.env.make_error(
             "STAR_GROUP_BY_POS",
@@ -158,6 +159,7 @@ def _bind_having(
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls([bound], groups, node, ctx)
+    cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
         settled = make_keys_nullable(settled, find_left_out_keys(groups, sets), ctx.conf)
