@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
+from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, canonicalize, plain_outer_columns
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
@@ -255,7 +255,8 @@ def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node:
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
                 node,
             )
-        if call.function.name == "grouping_id" and call.args and call.args != groups:
+        written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
+        if written and written != [*map(canonicalize, groups)]:
             raise ctx.env.make_error(
                 "GROUPING_ID_COLUMN_MISMATCH",
                 "Columns of grouping_id do not match the grouping columns.",

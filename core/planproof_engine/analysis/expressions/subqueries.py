@@ -13,6 +13,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
+from planproof_engine.types.kinds import is_orderable
 
 
 def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
@@ -40,6 +41,9 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',
                 node,
             )
+        if not is_orderable(common):
+            text = f'IN over a query does not support ordering on type "{common.sql}".'
+            raise ctx.env.make_error("DATATYPE_MISMATCH.INVALID_ORDERING_TYPE", text, node)
         lossy = not same and (force_nullable(value.type, common) or force_nullable(column.type, common))
         nullable |= value.nullable or column.nullable or lossy
     named = frozenset(at for at, value in enumerate(values) if prints_as_name(value))
