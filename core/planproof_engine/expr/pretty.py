@@ -135,7 +135,8 @@ def _in_subquery(node: x.InSubquery) -> str:
     if len(node.values) > 1:
         values = enumerate(node.values)
         named = (pretty(value) if at in node.named else _name_in_row(value, at) for at, value in values)
-        fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(named, node.values))
+        quoted = (name.replace("\\", "\\\\").replace("'", "\\'") for name in named)  # `Literal.sql` escapes both.
+        fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(quoted, node.values))
         left = f"named_struct({fields})"
     return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
 

@@ -44,6 +44,7 @@ MERGING: dict[str, Places] = {
     **dict.fromkeys(("array_contains", "array_position"), _all),
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
+    **dict.fromkeys(("lag", "lead"), _at(0, 2)),
     "when": _case_values,
 }
 """Functions whose result may have an open collation, with the places of the strings that meet."""
@@ -133,9 +134,10 @@ def _strength_of_call(call: Call) -> int | None:
     return None if None in found else max((f for f in found if f is not None), default=DEFAULT)
 
 
-def _find_meeting(strings: Sequence[Expr]) -> String | None:
+def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:
     """The collation at which strings meet; None where they stay as they are."""
-    levels = [strength(s) for s in strings]
+    unknown = DEFAULT if conf.before("4.1") else None
+    levels = [unknown if level is None else level for level in map(strength, strings)]
     if None in levels:
         return None
     level = max(found for found in levels if found is not None)
@@ -228,9 +230,21 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
-    target = _find_meeting([args[p] for p in meeting])
+    target = _find_meeting([args[p] for p in meeting], conf)
     if target is None:
         return list(args)
     if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:
         raise _open(function)
     return [_cast(a, target, conf, keep or function in KEEPS_TEXT) if p in meeting else a for p, a in enumerate(args)]
+
+
+def collate_shared(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+    """As `collate_arguments`, of a comparison of a value that Spark computes once for two places (`With`): before 4.1
+    what stands for it there insists on no collation."""
+    value, other = args
+    kind, target = value.type, other.type
+    if not (conf.before("4.1") and isinstance(kind, String) and isinstance(target, String) and kind != target):
+        return collate_arguments(function, args, conf)
+    if strength(other) == DEFAULT:
+        raise _open(function)
+    return [_cast(value, target, conf, True), other]

@@ -13,6 +13,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.types import (
+    BOOLEAN,
     BYTE,
     DATE,
     INT,
@@ -77,11 +78,16 @@ def _find_value(expr: Expr, kind: type) -> Any:
     return value if type(value) is kind else None
 
 
+_TRUTHS = frozenset(("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"))
+
+
 def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
     text = child.value if isinstance(child, Literal) and is_string(child.type) else None
     if isinstance(text, str):
         if ansi and target in _BITS and not re.fullmatch(r"\s*[+-]?\d+\s*", text):
             return True
+        if ansi and target == BOOLEAN:
+            return text.strip().lower() not in _TRUTHS
         takes = ansi and (is_numeric(target) or target in _MOMENTS)
         return (takes or isinstance(target, Interval)) and is_no_value(text)
     value = child.value if isinstance(child, Literal) and is_numeric(child.type) else None
@@ -171,7 +177,7 @@ _CONVERSION = r"%(?:\d+\$)?[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?(?:[bBhHsScCdoxXeEf
 
 def _has_no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
     text = _find_value(args[0], str)
-    return text is not None and not any(c.isdigit() for c in text)
+    return bool(text) and not any(c.isdigit() for c in text)  # An empty text gave NULL before 4.1.
 
 
 def _is_no_moment(args: Sequence[Expr], data_type: DataType) -> bool:

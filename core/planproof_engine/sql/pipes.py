@@ -5,7 +5,7 @@ Each operator is one `Pipe` around the query before it; nothing is rewritten int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expressions
@@ -114,7 +114,7 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
     if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
         text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
-    elif any(call.over is not None for item in node.items for call in _list_argument_calls(item)):
+    elif any(map(_holds_window, (*node.items, *keys))):
         text = "The pipe operator |> AGGREGATE does not support window functions: move them to a |> SELECT behind it."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
     if node.group is None and not node.items:
@@ -125,13 +125,11 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
         c.keep_error("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
 
 
-def _list_argument_calls(node: q.Node, within: bool = False) -> Iterator[q.Call]:
-    """The calls in arguments of other calls without OVER, outside of subqueries."""
-    called = isinstance(node, q.Call)
-    if isinstance(node, q.Call) and within:
-        yield node
-    for child in node.children if not isinstance(node, q.Query) else ():
-        yield from _list_argument_calls(child, within or called)
+def _holds_window(node: q.Node) -> bool:
+    """Whether a window that is written out stands in the expression, outside of its subqueries."""
+    if isinstance(node, q.Query):
+        return False
+    return (isinstance(node, q.Window) and node.reference is None) or any(map(_holds_window, node.children))
 
 
 def _combine(c: Cursor, before: q.Query) -> q.Pipe:

@@ -362,7 +362,7 @@ def sample(c: Cursor) -> q.TableSample:
             _refuse_bytes(c, size)
             node.size = size
     c.take(")")
-    if c.kind == "REPEATABLE" and c.peek() == "(" and c.kinds[c.i + 2] not in WORDS:
+    if c.kind == "REPEATABLE" and c.peek() == "(" and c.kinds[c.i + 2] not in {*WORDS, "-"}:
         c.advance()
         c.advance()
         node.seed = number(c)

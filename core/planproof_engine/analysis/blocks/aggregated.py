@@ -157,7 +157,7 @@ class Aggregated:
     a projection over the Aggregate. ORDER BY reaches through it to grouping columns and `grouping(..)`, but not to
     other grouping expressions or aggregates.
     `given` are the items as they were before grouping sets changed their flags. `by_grouping`: HAVING reads a
-    `grouping(..)` that no item has.
+    `grouping(..)` that no item has. `generated`: HAVING stands over generators, and no name is resolved above it.
     """
 
     keys: Keys
@@ -168,6 +168,7 @@ class Aggregated:
     of_sets: bool = False
     repeated: bool = False
     by_grouping: bool = False
+    generated: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
     _heads: set[object] = field(default_factory=set)

@@ -38,11 +38,13 @@ def group_expressions(
     clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
     if group.is_all and len(group.keys) <= 1 and not clause.names_all:
         return clause.list_all(group), None
-    parts = [clause.sets_of(member) for member in group.keys]
     kind = group.with_kind
     if kind == "GROUPING SETS":
+        for member in group.keys:
+            clause.positions(member, whole=not is_position(member))
         chosen = tuple(clause.positions(s) for s in group.sets)
         return tuple(clause.found), chosen
+    parts = [clause.sets_of(member) for member in group.keys]
     if kind in ("ROLLUP", "CUBE"):
         singles = [s[0] for s in parts]
         return tuple(clause.found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
@@ -214,7 +216,8 @@ def _find_star(node: q.Node) -> q.Star | None:
     """A star in the expression, other than of a subquery or of `count(*)`."""
     if isinstance(node, q.Star):
         return node
-    if isinstance(node, q.Query) or (isinstance(node, q.Call) and node.name == "count"):
+    counts = isinstance(node, q.Call) and node.name == "count" and [type(a) for a in node.arguments] == [q.Star]
+    if counts or isinstance(node, q.Query):
         return None
     return next((found for child in node.children if (found := _find_star(child)) is not None), None)
 

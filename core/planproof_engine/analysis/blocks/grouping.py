@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
+from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, canonicalize, plain_outer_columns
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
@@ -129,7 +129,8 @@ def _has_repeated_sets(sets: Sets | None) -> bool:
 
 def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     """What a position counts, a star would shift; Spark looks for one within expressions, too."""
-    members = [m for m in node.group.keys if is_position(m)] if node.group is not None else []
+    group = node.group
+    members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
         raise ctx.env.make_error(
             "STAR_GROUP_BY_POS",
@@ -158,6 +159,7 @@ def _bind_having(
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls([bound], groups, node, ctx)
+    cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
         settled = make_keys_nullable(settled, find_left_out_keys(groups, sets), ctx.conf)
@@ -253,7 +255,8 @@ def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node:
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
                 node,
             )
-        if call.function.name == "grouping_id" and call.args and call.args != groups:
+        written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
+        if written and written != [*map(canonicalize, groups)]:
             raise ctx.env.make_error(
                 "GROUPING_ID_COLUMN_MISMATCH",
                 "Columns of grouping_id do not match the grouping columns.",

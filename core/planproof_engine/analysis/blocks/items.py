@@ -24,6 +24,7 @@ from planproof_engine.analysis.refusals.checks import (
     contents,
     holds_aggregate,
     refuse_nested_generator,
+    refuse_outer,
 )
 from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import (
@@ -125,7 +126,10 @@ def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: C
     """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
     here."""
     try:
-        return generators.bind_in_select(node, call, ctx)
+        found = generators.bind_in_select(node, call, ctx)
+        if ctx.scope.outer is not None and ctx.scope.columns:
+            refuse_outer((found.call,), "the generator", node, ctx.env)
+        return found
     except AnalysisError as error:
         if is_checked(error):
             _check_types(before, ctx)

@@ -6,7 +6,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import content, refuse_generator
+from planproof_engine.analysis.refusals.checks import content, holds_aggregate, refuse_generator
 from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery, Window
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
@@ -20,7 +20,8 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if count.holds(Column, Exists, InSubquery, ScalarSubquery, Window) or is_volatile(count):
+    named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
+    if named or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     elif count.type != INT:
         env.refuse_late(

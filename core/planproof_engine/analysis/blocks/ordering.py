@@ -5,6 +5,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -26,6 +27,7 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     Subquery,
     content,
+    holds_window,
     is_correlated,
     is_grouping,
     refuse_generator,
@@ -33,7 +35,7 @@ from planproof_engine.analysis.refusals.checks import (
 )
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
-from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
+from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_up
@@ -206,6 +208,7 @@ class _Clause:
 
     def _bind_sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         """Binds the key. A name that means several columns counts as not found here, as in Spark."""
+        self._refuse_unresolvable(node)
         try:
             return self._bind_key(node, out_of_reach)
         except AnalysisError as error:
@@ -214,6 +217,8 @@ class _Clause:
             ctx = self._make_output_context()
             names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
             several = next((n for n in names if len(ctx.scope.find_matches(name_parts(n))[0]) > 1), None)
+            if several is not None and self.word not in _SORTS:
+                raise
             if several is None and self.block is not None:
                 given = self.block.ctx.scope
                 several = next(
@@ -222,6 +227,15 @@ class _Clause:
             if several is None:
                 raise
             raise make_unresolved_error(name_parts(several), ctx, several) from None
+
+    def _refuse_unresolvable(self, node: q.Node) -> None:
+        """Refuses any name over a HAVING over generators."""
+        named = next(node.find_all(q.Column), None)
+        if named is not None and self.block is not None and self.block.over is not None and self.block.over.generated:
+            ctx = self._make_output_context()
+            if ctx.lacks("HAVING over generators"):
+                ctx = evolve(ctx, scope=Scope(()))
+            raise make_unresolved_error(name_parts(named), ctx, named)
 
     def _bind_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         block = self.block
@@ -236,6 +250,9 @@ class _Clause:
         except AnalysisError as error:
             if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
                 raise
+            below = self._drop_windows(block) if error.condition == "AMBIGUOUS_REFERENCE" else None
+            if below is not None:
+                return sort_keys([node], evolve(ctx, scope=below))[0]
             if error.condition == "AMBIGUOUS_REFERENCE" and not self._is_clear_in_input(node, block):
                 raise
             missing = error
@@ -252,8 +269,19 @@ class _Clause:
                 raise missing from None
             raise
 
+    def _drop_windows(self, block: Block) -> Scope | None:
+        """The output without windows whose names other items have: a sort finds those below the windows. None where it
+        has no such window."""
+        windows = {column_of(i).id for i in block.items if holds_window(i)} if self.word in _SORTS else ()
+        shown = self._make_output_context().scope
+        counts = Counter(shown.key(c.name) for c in shown.columns)
+        below = tuple(c for c in shown.columns if c.id not in windows or counts[shown.key(c.name)] == 1)
+        return evolve(shown, columns=below) if len(below) < len(shown.columns) else None
+
     def _is_clear_in_input(self, node: q.Node, block: Block) -> bool:
-        """Whether each name that means several items means one column of the input."""
+        """Whether each name that means several items means one column of the input, which a sort finds."""
+        if self.word not in _SORTS:
+            return False
         shown = self._make_output_context().scope
         names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
         several = [parts for parts in names if parts and len(shown.find_matches(parts)[0]) > 1]

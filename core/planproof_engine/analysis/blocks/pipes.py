@@ -168,6 +168,7 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
         ctx = evolve(ctx, scope=scope)
         target = _find_column(assignment.left, ctx)
         value = bind(assignment.right, ctx)
+        _refuse_aggregates((value,), "SET", node, ctx)
         items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
         plan, scope = _project(items, plan, ctx)
     return plan, scope
@@ -211,20 +212,18 @@ def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) ->
 
 def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """The grouping columns come first, then the aggregates."""
-    group = node.group
-    named: list[Expr] = []
-    groups: tuple[Expr, ...] = ()
-    if group is not None:
-        named = [_bind_group_item(m, ctx) for m in group.keys]
-        groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
+    keys = node.group.keys if node.group is not None else ()
     items = [bind_named_item(i, ctx) for i in node.items]
+    lacking = next((i for i in items if not holds_aggregate(i)), None)
+    if lacking is not None:
+        raise ctx.env.make_error(
+            "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
+            f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",
+            keys[0] if keys else node,
+        )
+    named = [_bind_group_item(m, ctx) for m in keys]
+    groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
     for item in items:
-        if not holds_aggregate(item):
-            raise ctx.env.make_error(
-                "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
-                f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
-                group.keys[0] if group is not None else node,
-            )
         if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."
             raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
@@ -233,9 +232,9 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
 
 
 def _bind_group_item(node: q.Node, ctx: Context) -> Expr:
-    if is_position(node):
-        return group_expressions(q.Group([node]), list(ctx.scope.columns), (), ctx)[0][0]
-    return bind_named_item(node, ctx)
+    key = node.operand if isinstance(node, q.Alias) else node
+    bound = group_expressions(q.Group([key]), list(ctx.scope.columns), (), ctx)[0][0]
+    return bound if is_position(node) else bind_named_item(node, ctx)
 
 
 def _combine(node: q.PipeSetOperation, child: Plan, ctx: Context, outer: Scope | None) -> Side:

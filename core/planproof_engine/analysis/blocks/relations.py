@@ -21,9 +21,7 @@ from planproof_engine.analysis.expressions.constants import function_name, resol
 from planproof_engine.analysis.expressions.generators import bind_generator, is_outer, make_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import (
-    refuse_outer_below_joins,
-)
+from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
 from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
 from planproof_engine.analysis.script import routines
@@ -334,6 +332,8 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
     child, scope = bind_from(node.relation, env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
     call, outputs = bind_generator(node.call, ctx)
+    if outer is not None:
+        refuse_outer((call,), "the generator", node, env)
     outer_view = node.outer or is_outer(call)
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
@@ -354,7 +354,8 @@ def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
             joins.find_keyword(node, env),
             node,
         )
-    right_outer = left_scope if node.lateral else outer
+    beside = node.lateral and not (node.left is None and isinstance(node.right, q.TableFunction))
+    right_outer = left_scope if beside else outer
     if node.lateral:
         left_scope.outer = outer
     right, right_scope = bind_relation(node.right, env, right_outer)

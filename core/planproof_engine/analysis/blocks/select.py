@@ -25,6 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     content,
     has_outer_columns_only,
+    holds_aggregate,
     holds_window,
     refuse_in_filter,
     refuse_outer,
@@ -174,19 +175,6 @@ def _add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, C
         raise
 
 
-def _refuse_aggregating(having: q.Having, ctx: Context) -> None:
-    """HAVING over what a generator makes is a plain filter, where no item aggregates (`ExtractGenerator`)."""
-    try:
-        condition = bind(having.condition, evolve(ctx, clause="HAVING"))
-    except AnalysisError:  # A name that only the items make, say: it is refused where HAVING is bound.
-        return
-    if content(condition) & AGGREGATE:
-        older = ctx.conf.before("4.1")
-        text = "The condition of HAVING, which filters the rows of a generator here, contains an aggregate function."
-        refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
-        raise ctx.env.make_error(refused, text, having)
-
-
 def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     """`SELECT a, FROM t` reads as a column called FROM under the name t."""
     items = node.items
@@ -256,6 +244,9 @@ def bind_aggregate(
 ) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     noted = len(ctx.env.late or ())
+    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.lateral:
+        condition = "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING"
+        raise ctx.env.make_error(condition, "An item names an alias on its left beside windows and HAVING.", node)
     found = _bind_aggregate(node, items, child, ctx)
     if items.late is not None and len(ctx.env.late or ()) == noted:
         raise items.late
@@ -270,34 +261,29 @@ def _bind_aggregate(
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
     if not isinstance(node, q.Block) or node.having is None:
         return _bind_below_generators(node, items, child, ctx)
-    if node.group is None and not items.content & AGGREGATE:
-        _refuse_aggregating(node.having, ctx)
-    try:
-        return _bind_below_generators(node, items, child, ctx)
-    except AnalysisError as error:
-        if not error.condition.startswith("UNRESOLVED_COLUMN") or ctx.lacks("HAVING over generators"):
-            raise
-        plan, made, over = _bind_below_generators(node, items, child, ctx, filters=False)
-        try:
-            return _filter_generated(plan, node.having, node, ctx), made, over
-        except AnalysisError:
-            raise error from None
+    plan, made, over = _bind_below_generators(node, items, child, ctx)
+    over.generated = True
+    return _filter_generated(plan, node.having, node, ctx), made, over
 
 
-def _filter_generated(plan: Plan, having: q.Having, block: q.Node, ctx: Context) -> Plan:
-    """HAVING that names what a generator makes. The generators are taken out of the Aggregate first, and it is a plain
-    filter above them (`ExtractGenerator`)."""
+def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context) -> Plan:
+    """HAVING over what generators make. They are taken out of the Aggregate first, and it is a plain filter above them
+    (`ExtractGenerator`), which older Sparks do not resolve."""
     output = evolve(ctx, scope=Scope(plan.output, (), ctx.scope.outer, ctx.scope.case_sensitive), clause="HAVING")
     bound = bind(having.condition, output)
+    aggregates = holds_aggregate(bound)
+    if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):
+        refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if aggregates else "INTERNAL_ERROR"
+        raise ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having)
     refuse_in_filter(bound, "WHERE", having, block, ctx.env)
     return Filter(cast_condition(bound, having, ctx.env), plan)
 
 
 def _bind_below_generators(
-    node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context, *, filters: bool = True
+    node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
 ) -> tuple[Plan, Items, Aggregated]:
     """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
-    not columns. `filters`: HAVING comes below the generators."""
+    not columns."""
     made_ids = {c.id for made in items.generated for c in made.columns}
     heads = {made.columns[0].id: made for made in items.generated}
     listed: list[Expr] = []
@@ -307,7 +293,7 @@ def _bind_below_generators(
         elif item.id in heads:
             arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
             listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
-    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx, filters=filters)
+    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx, filters=False)
     held = map(column_of, grouped.items)
     plan = grouped.plan
     exprs: list[Expr] = []

@@ -148,14 +148,17 @@ def _find_lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> E
 
 
 def _find_session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
-    names = parts[-1:] if len(parts) > 1 and parts[-2].lower() == "session" else parts
-    key = names[0].lower()
-    if len(names) > 1 or key not in ctx.env.variables:
-        return None
-    found = ctx.env.variables[key]
-    if isinstance(found, SessionVariable) and not found.known:
-        raise Unknown(f"the value of the variable {found.name}")
-    return found
+    """A variable, or a part of one: the longest name is asked for first (`ColumnResolutionHelper.resolveVariable`)."""
+    lower = tuple(part.lower() for part in parts)
+    for size in range(len(parts), 0, -1):
+        if lower[: size - 1] not in ((), ("session",), ("system", "session")):
+            continue
+        found = ctx.env.variables.get(lower[size - 1])
+        if isinstance(found, SessionVariable) and not found.known:
+            raise Unknown(f"the value of the variable {found.name}")
+        if found is not None:
+            return ctx.env.fields.extract_fields(found, parts[size:])
+    return None
 
 
 def _dot(node: q.Dot, ctx: Context) -> Expr:

@@ -56,18 +56,24 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     try:
         return binder(node, ctx)
     except (AnalysisError, Unknown) as error:
-        inside = isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren)
-        if inside and ctx.clause != "FROM":
-            raise ctx.env.make_error(
-                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
-                "A generator cannot stand inside an expression.",
-                node,
-            ) from None
+        if isinstance(error, GeneratorMismatch) and ctx.clause != "FROM":
+            _refuse_place(error, node, ctx)
         if error.origin is not None:
             raise
         raise error.at(ctx.env.error_origin(node)) from None
     except Mismatch as mismatch:
         raise ctx.env.make_mismatch_error(mismatch, node) from None
+
+
+_WITHOUT_ITEMS = ("WHERE", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "JOIN")
+
+
+def _refuse_place(error: GeneratorMismatch, node: q.Node, ctx: Context) -> None:
+    """Refuses the generator because of its place, if that is wrong (`ExtractGenerator`)."""
+    place = "OUTSIDE_SELECT" if ctx.clause in _WITHOUT_ITEMS else "NESTED_IN_EXPRESSIONS"
+    if place == "OUTSIDE_SELECT" or (error.call is not node and not isinstance(node, q.Paren)):
+        text = "A generator stands in the SELECT list, and not inside of an expression."
+        raise ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{place}", text, node) from None
 
 
 def bind_item(node: q.Node, ctx: Context) -> Expr:

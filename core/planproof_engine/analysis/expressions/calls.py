@@ -234,9 +234,19 @@ def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Ar
             name = _parameter_key(argument.name.text, ctx)
             add_named(named, name, argument.value, function.name, node, ctx)
         else:
+            if named:
+                _bind_all(node, ctx)
             refuse_positional(named, function.name, node, ctx)
             arguments.append(argument)
     return _place_arguments(function, arguments, named, node, ctx) if named else arguments
+
+
+def _bind_all(node: q.Call, ctx: Context) -> None:
+    """Raises what is wrong with an argument: Spark resolves them before it looks at their names."""
+    for argument in node.arguments:
+        value = argument.value if isinstance(argument, q.Kwarg) else argument
+        if not isinstance(value, _COUNTED_LATER):
+            bind_item(value, ctx)
 
 
 def _takes_any_name(function: Signature, ctx: Context) -> bool:

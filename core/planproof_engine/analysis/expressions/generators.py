@@ -11,9 +11,9 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
-from planproof_engine.analysis.refusals.checks import refuse_nested_generator
+from planproof_engine.analysis.refusals.checks import is_correlated, refuse_nested_generator
 from planproof_engine.analysis.refusals.routines import drop_schema
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
@@ -50,7 +50,7 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     """
     name = drop_schema(function_name(node, ctx), ctx.env)
     function = ctx.env.registry.find(name)
-    if in_from:
+    if in_from or ctx.clause == "LATERAL VIEW":
         _bind_arguments(node, ctx)
     if function is None:
         if name.lower() in ctx.env.registry.known:
@@ -61,6 +61,8 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     if function.category is Category.TABLE and not in_from:
         raise ctx.env.make_error("ROUTINE_NOT_FOUND", f"The routine `{name}` cannot be found: it stands in FROM.", node)
     if not table and (function.category is not Category.GENERATOR or function.columns is None):
+        if not in_from:
+            bind_call(node, ctx)
         raise _make_no_table_error(name, node, ctx, in_from=in_from)
     _refuse_nested(node, ctx)
     bound = bind_plain_call(node, ctx) if table else bind_call(node, ctx)
@@ -69,15 +71,20 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     assert isinstance(bound, Call)
     for argument in bound.args:
         refuse_nested_generator(argument, node, ctx.env)
-        if any(isinstance(e, (Exists, InSubquery)) for e in argument.walk()):
-            raise ctx.env.make_error(
-                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY",
-                "Unsupported subquery expression: IN and EXISTS stand in filters, joins and SELECT lists, not in what "
-                "makes rows.",
-                node,
-            )
+        for e in argument.walk():
+            _refuse_subquery(e, node, ctx)
     assert function.columns is not None
     return bound, list(function.columns(bound.args, ctx.conf))
+
+
+def _refuse_subquery(e: Expr, node: q.Node, ctx: Context) -> None:
+    """IN, EXISTS and correlated subqueries stand in filters, joins and SELECT lists, not in what makes rows."""
+    place = "UNSUPPORTED_IN_EXISTS_SUBQUERY" if isinstance(e, (Exists, InSubquery)) else None
+    if isinstance(e, ScalarSubquery) and is_correlated(e):
+        place = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
+    if place is not None:
+        text = "Unsupported subquery expression: a generator takes no IN, no EXISTS and no correlated subquery."
+        raise ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{place}", text, node)
 
 
 def _bind_arguments(node: q.Call, ctx: Context) -> None:

@@ -236,12 +236,13 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
 def _read_months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int:
     """The months of `years-months`, which an int holds (`IntervalUtils.toYMInterval`)."""
     found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
-    if not found or int(found[2]) > 11:
+    if not found:
         raise _make_format_error(body, "year", "month", origin)
     months = (int(found[1]) * 12 + int(found[2])) * (-1 if negative else 1)
-    if not -(2**31) <= months < 2**31:
+    if int(found[2]) > 11 or not -(2**31) <= months < 2**31:
         condition = "_LEGACY_ERROR_TEMP_0063" if conf.before("4.0") else "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING"
-        raise AnalysisError(condition, f"Error parsing {body!r} to interval: an int holds its months.", origin)
+        text = f"Error parsing {body!r} to interval: a year has 12 months, and an int holds them."
+        raise AnalysisError(condition, text, origin)
     return months
 
 

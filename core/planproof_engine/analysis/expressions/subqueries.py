@@ -11,7 +11,9 @@ from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
+from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
+from planproof_engine.types.kinds import is_orderable
 
 
 def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
@@ -29,14 +31,21 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
         # One text is compared in the collation that `x IN (column)` has.
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
+    nullable = False
     for value, column in zip(values, plan.output):
-        if not same_structure(value.type, column.type) and find_wider(value.type, column.type, ctx.conf) is None:
+        same = same_structure(value.type, column.type)
+        common = value.type if same else find_wider(value.type, column.type, ctx.conf)
+        if common is None:
             raise ctx.env.make_error(
                 "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',
                 node,
             )
-    nullable = any(v.nullable for v in values) or any(c.nullable for c in plan.output)
+        if not is_orderable(common):
+            text = f'IN over a query does not support ordering on type "{common.sql}".'
+            raise ctx.env.make_error("DATATYPE_MISMATCH.INVALID_ORDERING_TYPE", text, node)
+        lossy = not same and (force_nullable(value.type, common) or force_nullable(column.type, common))
+        nullable |= value.nullable or column.nullable or lossy
     named = frozenset(at for at, value in enumerate(values) if prints_as_name(value))
     return InSubquery(tuple(values), plan, nullable, named=named)
 

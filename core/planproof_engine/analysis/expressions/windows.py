@@ -9,7 +9,7 @@ from planproof_engine.analysis.blocks.evidence import prove_over_rows
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import fold
-from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key
+from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key, refuse_spread_key
 from planproof_engine.expr import Call, Expr, Sort, Window
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
@@ -277,6 +277,8 @@ def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
     for node in nodes:
         given = node if isinstance(node, q.Ordered) else q.Ordered(node)
         child = bind(given.key, ctx)
+        if ctx.clause in ("CLUSTER BY", "DISTRIBUTE BY"):
+            refuse_spread_key(child, node, ctx.env)
         if ctx.clause != "DISTRIBUTE BY":
             refuse_sort_key(child, node, ctx.env)
         nulls_first = not given.desc if given.nulls_first is None else given.nulls_first

@@ -174,9 +174,10 @@ def find_unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | No
     if env.conf.before("4.1"):
         return None
     for found in tree.find_all(q.Placeholder, q.VariantPath):
-        name = _find_marker(found) if isinstance(found, q.VariantPath) else getattr(found, "name", None) or "?"
+        named = _find_marker(found) if isinstance(found, q.VariantPath) else getattr(found, "name", None)
+        name = named or (f"?{found.span[0]}" if isinstance(found, q.Placeholder) else None)
         if name is not None and name.lower() not in env.parameters:
-            text = f"Found the unbound parameter: {name}. Please, fix `args`."
+            text = f"Found the unbound parameter: {named or '?'}. Please, fix `args`."
             return env.make_error("UNBOUND_SQL_PARAMETER", text, found)
     return None
 

@@ -25,6 +25,13 @@ def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
         )
 
 
+def refuse_spread_key(key: Expr, node: q.Node, env: Environment) -> None:
+    """DISTRIBUTE BY, and CLUSTER BY before it sorts."""
+    if _holds_variant(key.type):
+        text = f'Cannot partition by "{pretty(key)}", whose type is "{key.type.sql}".'
+        raise env.make_error("UNSUPPORTED_FEATURE.PARTITION_BY_VARIANT", text, node)
+
+
 def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
     """PARTITION BY of a window, which sorts its rows by it."""
     if not is_orderable(key.type) and not env.lacks("partitions checked for order") and not env.lenient:

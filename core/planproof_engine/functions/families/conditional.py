@@ -12,7 +12,7 @@ from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_types_mismatch
-from planproof_engine.functions.collation import collate_arguments
+from planproof_engine.functions.collation import collate_arguments, collate_shared
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import comparable_operands
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
@@ -32,6 +32,10 @@ _equal = comparable_operands("=")
 def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses what `=` would refuse."""
     return _equal(a.equality(collate_arguments("=", args, conf), conf), conf)
+
+
+def _check_nullif(args: Args, conf: Conf) -> Mismatch | None:
+    return _equal(a.equality(collate_shared("=", args, conf), conf), conf)
 
 
 def _cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -127,7 +131,7 @@ TABLE: Table = lines(
     _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
     fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_cast_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_comparison, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_nullif, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
     fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_zero_comparison, traits=ANSI_RAISES),
     fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zero_operands, coerce=Coerce.NONE, check=_check_zero, traits=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),

@@ -13,7 +13,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
-from planproof_engine.functions.collation import collate_arguments, find_open_collation
+from planproof_engine.functions.collation import collate_shared, find_open_collation
 from planproof_engine.functions.families.line import Table, binary, fn, lines
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -322,7 +322,7 @@ def _between_operands(args: Args, conf: Conf) -> list[tuple[str, list[Expr]]]:
     """`Between` is two comparisons, each with casts of its own."""
     value, low, high = args
     pairs = ((">=", [value, low]), ("<=", [value, high]))
-    return [(symbol, a.comparison(collate_arguments(symbol, pair, conf), conf)) for symbol, pair in pairs]
+    return [(symbol, a.comparison(collate_shared(symbol, pair, conf), conf)) for symbol, pair in pairs]
 
 
 def _between_check(args: Args, conf: Conf) -> Mismatch | None:

@@ -40,6 +40,7 @@ _MICROS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
 
 
@@ -74,7 +75,8 @@ def _parse_duration(text: str) -> int:
 
 def _check_moment(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
-    if not isinstance(given, Struct) and find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
+    of_window = isinstance(given, Struct) and len(given.fields) == 2 and all(f.type in _MOMENTS for f in given.fields)
+    if not of_window and (isinstance(given, Struct) or find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None):
         return make_input_mismatch(0, args[0], "TIMESTAMP")
     return None
 

@@ -40,15 +40,16 @@ from planproof_engine.types import (
     as_nullable,
     is_string,
 )
+from planproof_engine.types.casts import can_cast
 from planproof_engine.types.kinds import ANY, ANY_STRING
 
 _TRUE = Literal(True, BOOLEAN, "true")
 
 
 def _check_nested(args: Args, conf: Conf) -> Mismatch | None:
-    """Only containers become variant objects; a map needs keys that are strings."""
+    """Only containers become variant objects, of what a variant can be read as."""
     found = args[0].type
-    if isinstance(found, (Array, Struct)) or (isinstance(found, Map) and is_string(found.key)):
+    if isinstance(found, (Array, Map, Struct)) and can_cast(VARIANT, found, ansi=conf.ansi):
         return None
     return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{found.sql}" to "VARIANT".')
 
