@@ -164,7 +164,7 @@ def selected(family: Sequence[str] = (), function: Sequence[str] = ()) -> list[t
             for name, line in table
             if name in names
             and builtin().find(name) is line
-            and (name.isidentifier() or name in SYMBOLS)
+            and (name in SYMBOLS or (name.isidentifier() and name not in builtin().internal))
             and not takes_lambda(line)
             and line.category not in (Category.OPERATOR, Category.TABLE)
             and (not function or name in function)
