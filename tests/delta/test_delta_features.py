@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -295,3 +296,42 @@ def test_what_is_refused_by_name(
     report = publish(delta, name, MORE, **given)
     assert (report.outcome, said in str(report.error)) == ("failed", True), report.error
     assert versions(delta, name) == before
+
+
+@pytest.mark.parametrize("way", [{}, ADDED, OVER, MERGED], ids=["table", "append", "insert_overwrite", "merge"])
+def test_a_folder_whose_name_a_uri_encodes(
+    delta: SparkSession, place: str, tmp_path: Path, way: dict[str, Any]
+) -> None:
+    name, there = f"{place}.spaced", tmp_path / "a lake 50%20ü" / "t"
+    made(delta, name, form=f"(id bigint, v string) using delta location '{there}'")
+    options = {**way.get("options", {}), "location_root": str(there.parent)}
+    report = publish(delta, name, MORE, **{**way, "options": options} if way else {})
+    assert report.outcome == "published", report.findings
+    assert (2, "new") in rows(delta, name)
+
+
+def test_columns_in_another_order_are_added_by_name(delta: SparkSession, place: str) -> None:
+    name = f"{place}.turned"
+    made(delta, name)
+    contract = Contract([("v", "string", True), ("id", "bigint", True)])
+    report = publish(delta, name, "select 'new' as v, id from range(2, 3)", contract=contract, **ADDED)
+    assert report.outcome == "published", report.findings
+    assert rows(delta, name) == [(0, "old"), (1, "old"), (2, "new")]
+
+
+@pytest.mark.parametrize("verb", ["into", "overwrite"])
+def test_an_insert_costs_as_many_jobs_as_the_bare_one(delta: SparkSession, place: str, verb: str) -> None:
+    """A clone of the table, or a commit of its own, would cost a dozen."""
+    jobs, name = delta.sparkContext._jsc.sc().statusStore(), f"{place}.counted"  # type: ignore[attr-defined]
+
+    def count(work: Callable[[], Any]) -> int:
+        before = jobs.jobsList(None).size()
+        work()
+        return int(jobs.jobsList(None).size()) - int(before)
+
+    made(delta, name)
+    statement = f"insert {verb} {name} by name {MORE}"
+    delta.sql(statement)
+    bare = count(lambda: delta.sql(statement))
+    way = ADDED if verb == "into" else OVER
+    assert count(lambda: publish(delta, name, MORE, **way)) <= bare

@@ -9,7 +9,7 @@ from typing import Literal
 
 from planproof.publish.transaction.partition import list_names, partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import local
+from planproof.session.store import decode_uri, local
 
 MOST_PARTITIONS = 256
 """With more partitions than these, a look at all files costs more than a count of a column's nulls."""
@@ -62,7 +62,7 @@ def _version(session: Session, stored: StoredTable) -> str | None:
     tables = session.delta()
     if tables is None or not tables.is_there or stored.location is None:
         return None
-    state = tables.state(stored.location)
+    state = tables.state(decode_uri(stored.location))
     said = f"{stored.location}\n{stored.created}\n{state.metadata['id']}\n{state.version}"
     return hashlib.sha256(said.encode()).hexdigest()
 

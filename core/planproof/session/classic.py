@@ -38,6 +38,7 @@ from planproof.session.protocol import (
 )
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
+from planproof.session.store import decode_uri
 from planproof.session.watched import watch_query
 from planproof.session.write_plans import FileWriter, find_write_plans
 from planproof_engine.catalog import split_name
@@ -324,7 +325,7 @@ class ClassicSession(FrameSession):
         found = self._read_entry(name, identifier, entry, seen)
         if found.format == "delta" and found.location is not None and self._delta.is_there:
             # The catalog says where the table lies, its log what it is.
-            state = self._delta.state(found.location)
+            state = self._delta.state(decode_uri(found.location))
             return replace(found, schema=state.schema, partition_by=state.partition_by, properties=state.properties)
         if len(self._tables) >= _REMEMBERED:
             self._tables.clear()

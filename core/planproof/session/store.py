@@ -12,7 +12,7 @@ import shutil
 import uuid
 from contextlib import suppress
 from typing import Protocol
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from planproof.regular import LARGEST_NOTE, read_regular
 from planproof.session.files import data_files
@@ -64,6 +64,15 @@ def decode_uri(uri: str) -> str:
     ('file:/tmp/a b', '/tmp/50%')
     """
     return unquote(uri) if ":" in uri.split("/", 1)[0] else uri
+
+
+def encode_uri(location: str) -> str:
+    """What `decode_uri` makes a location of.
+
+    >>> encode_uri("file:/tmp/a b"), encode_uri("/tmp/50%")
+    ('file:/tmp/a%20b', '/tmp/50%')
+    """
+    return quote(location, safe="/:@=") if ":" in location.split("/", 1)[0] else location
 
 
 def local(location: str) -> str | None:

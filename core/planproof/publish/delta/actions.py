@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 LOG = "_delta_log"
 _UUID = 20
@@ -156,13 +157,14 @@ def relocate(path: str, folder: str, location: str) -> str:
 
     >>> relocate("part-0.parquet", "planproof_1", "file:/lake/t")
     'planproof_1/part-0.parquet'
-    >>> relocate("file:///lake/t/d=1/part-0.parquet", "planproof_1", "file:/lake/t")
-    'd=1/part-0.parquet'
+    >>> relocate("file:///my%20lake/t/d=%2541/part-0.parquet", "planproof_1", "file:/my lake/t")
+    'd=%2541/part-0.parquet'
     """
     if not re.match("[a-z][a-z0-9+.-]*:|/", path):
         return "/".join(filter(None, (folder, path)))
-    inner, outer = normalize_scheme(path), normalize_scheme(location).rstrip("/") + "/"
-    return inner[len(outer) :] if inner.startswith(outer) else path
+    parts, outer = normalize_scheme(path).split("/"), normalize_scheme(location).rstrip("/").split("/")
+    is_inside = len(parts) > len(outer) and unquote("/".join(parts[: len(outer)])) == "/".join(outer)
+    return "/".join(parts[len(outer) :]) if is_inside else path
 
 
 def normalize_scheme(location: str) -> str:

@@ -28,6 +28,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import SparkFailure
+from planproof.session.store import decode_uri
 from planproof_engine.schema import PhysicalSchema
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -46,7 +47,7 @@ class Change:
         assert target is not None
         if target.format != "delta" or target.location is None:
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
-        base = self._tables.state(target.location)
+        base = self._tables.state(decode_uri(target.location))
         refuse_change(job, base)
         change = self._evolution = plan_change(job, "planproof adds columns to a Delta table")
         if job.draft.fails_already or change.is_refused:

@@ -51,7 +51,7 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted
     elif note.is_new:
         said = read_note_name(store_of(session), note.folder) if note.folder is not None else None
         claimed = note.location if said and is_same_location(said, location) else None
-        places = (wanted, claimed, decode_uri(_open_tables(session).place(note.target)))
+        places = (wanted, claimed, _open_tables(session).place(note.target))
         _verify_folder(note.location, note.folder, note.owner.run, places)
     if note.quarantine is not None:
         refuse_other_quarantine(names.target, note, note.quarantine)
@@ -116,9 +116,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
     if note.is_new and session.registered_table(note.target) is None:
-        tables.register(
-            note.target, note.location, is_same_location(note.location, decode_uri(tables.place(note.target)))
-        )
+        tables.register(note.target, note.location, is_same_location(note.location, tables.place(note.target)))
     for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
         if staged is not None:
             forget_log(store, staged)

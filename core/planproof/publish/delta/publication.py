@@ -20,7 +20,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
 from planproof.session.protocol import Moved, SparkFailure
-from planproof.session.store import decode_uri, store_of
+from planproof.session.store import store_of
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
@@ -55,7 +55,7 @@ class DeltaPublication(NotedPublication):
             strategy,
             Owner.here(names.stamp),
             base.version < 0,
-            decode_uri(base.location),
+            base.location,
             self.staged.location,
             format="delta",
             base=base.version,
@@ -236,7 +236,7 @@ class DeltaPublication(NotedPublication):
             raise
 
     def _restore(self, version: int) -> bool:
-        table = quote_parts(("delta", decode_uri(self.base.location)))
+        table = quote_parts(("delta", self.base.location))
         with suppress(SparkFailure):
             self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
             return True

@@ -11,7 +11,7 @@ from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
 from planproof.session.delta.protocol import DeltaTables, NewVersion
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import store_of
+from planproof.session.store import decode_uri, store_of
 
 
 class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
@@ -30,7 +30,7 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
         table = self.find(bad.table)
         if table is None or table.location is None:
             raise SparkFailure(f"{bad.table} is gone", outside=True)
-        base = self._tables.state(table.location)
+        base = self._tables.state(decode_uri(table.location))
         staged = StagedTable(self._tables, store_of(self._session), base, bad.names.stamp)
         noted = QuarantinedFiles(bad.table, bad.names.stamp, staged.location, base=base.version)
         publication.bad_rows = StagedRows(self._session, staged, noted)

@@ -21,7 +21,7 @@ from planproof.publish.delta.actions import (
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decode_uri
+from planproof.session.store import Store, encode_uri
 from planproof_engine.quoting import quote_parts
 
 PREFIX = "planproof_"
@@ -37,7 +37,7 @@ class StagedTable:
     def __init__(self, tables: DeltaTables, store: Store, base: LogState, run: str) -> None:
         self.tables, self.store, self.base = tables, store, base
         self.folder = PREFIX + run
-        self.location = join(decode_uri(base.location), self.folder)
+        self.location = join(base.location, self.folder)
         self.relation = quote_parts(("delta", self.location))
         self._first = 0
         self._held: HeldWrite | None = None
@@ -92,7 +92,7 @@ class StagedTable:
 
     def paths(self) -> list[str]:
         """The data files that were written, as URIs."""
-        return [join(self.base.location, form["path"]) for form in self.written.files]
+        return [encode_uri(join(self.base.location, unquote(form["path"]))) for form in self.written.files]
 
     def new_rows(self) -> str:
         """The rows of the files that were written, and no others, for a FROM clause."""
@@ -161,7 +161,7 @@ def forget_log(store: Store, location: str) -> None:
 def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> Iterator[tuple[int, str | None]]:
     """The versions of a table's log after one, with their commits, the oldest first; None for versions in a row whose
     files are gone, at the first of them: a log may say any number of itself."""
-    log, now = join(decode_uri(location), LOG), tables.state(location).version
+    log, now = join(location, LOG), tables.state(location).version
     after = max(base, -1) + 1
     there = sorted(int(found[1]) for found in map(_COMMIT.fullmatch, store.names(log)) if found)
     for version in there:

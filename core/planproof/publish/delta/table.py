@@ -38,11 +38,12 @@ class Replacement:
             raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
         root = options.get("location_root")
         wanted = join(str(root), job.names.target.last) if root else None
-        location = job.target.location if job.target is not None else None
-        base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
+        stored = job.target.location if job.target is not None else None
+        place = decode_uri(stored) if stored else wanted or self._tables.place(job.names.target.quoted)
+        base = self._tables.state(place)
         refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.target.namespace)
-        sweep_earlier(list_left(decode_uri(wanted) if wanted else None), job, home)
+        sweep_earlier(list_left(wanted), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
         publication.reads = self._tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication

@@ -16,7 +16,7 @@ Action = Mapping[str, Any]
 @record(frozen=True, slots=True)
 class LogState:
     """A table by one version of its log. `metadata` and `protocol` are the actions of those names; `location` is the
-    table's folder, a URI; `version` -1: no log lies there yet."""
+    table's folder, as Hadoop's Path takes it: nothing is encoded; `version` -1: no log lies there yet."""
 
     location: str
     version: int

@@ -23,6 +23,7 @@ from planproof.session.schemas import declared_schema
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import ByColumn, PhysicalSchema
 
 _DELTA = "org.apache.spark.sql.delta."
 _CATALOG = "spark.sql.catalog.spark_catalog"
@@ -63,7 +64,7 @@ class Delta:
 
     def place(self, name: str) -> str:
         with translate_errors():
-            return str(self._catalog.defaultTablePath(self._identifier(name)).toString())
+            return decode_uri(str(self._catalog.defaultTablePath(self._identifier(name)).toString()))
 
     def has_files_in(self, base: LogState, folder: str) -> bool:
         with translate_errors():
@@ -87,7 +88,7 @@ class Delta:
             files, known = snapshot.allFiles(), snapshot.numOfFilesIfKnown()
             number = int(known.get() if known.isDefined() else files.count())
             if base.is_mapped or not base.features <= _PLAIN or number > _MANY:
-                source, own = (quote_parts(("delta", decode_uri(place))) for place in (base.location, location))
+                source, own = (quote_parts(("delta", place)) for place in (base.location, location))
                 self._java.sql(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
                 return
             # What CLONE does, without its checkpoint, and without counting what both logs hold.
@@ -131,7 +132,7 @@ class Delta:
             analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
             if str(analyzed.getClass().getSimpleName()) != "AppendData":
                 return None
-            rows = versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query())
+            rows = self._order(versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query()), base.schema)
             options = self._jvm.scala.Option.apply(self._options(analyzed.writeOptions()))
             return self._hold(location, opened, opened.writeFiles(rows, options), is_new=False)
 
@@ -145,11 +146,11 @@ class Delta:
         with translate_errors():
             analyzed = execution.analyzed()
             text = str(analyzed.toString()).replace("`", "").lower()
-            names = (".".join(split_name(name)[-2:]), decode_uri(location))
+            names = (".".join(split_name(name)[-2:]), location)
             if any(said.lower() in text for said in names):
                 return True
             # A view of a DataFrame that was read from a folder names none.
-            return any(_is_leaf_at(leaf, decode_uri(location)) for leaf in items(analyzed.collectLeaves()))
+            return any(_is_leaf_at(leaf, location) for leaf in items(analyzed.collectLeaves()))
 
     def _open_transaction(self, change: NewVersion, name: str, mark: str) -> tuple[Any, Any]:
         """Delta's transaction on the change's base, and the actions that are to be committed."""
@@ -176,7 +177,7 @@ class Delta:
         named = "org.apache.spark.sql.catalyst.catalog."
         with translate_errors():
             storage = getattr(self._jvm, named + "CatalogStorageFormat")
-            uri = self._jvm.scala.Option.apply(self._jvm.java.net.URI(location))
+            uri = self._jvm.scala.Option.apply(self._jvm.org.apache.hadoop.fs.Path(location).toUri())
             empty = storage.empty()
             stored = empty.copy(uri, *[empty.productElement(at) for at in range(1, empty.productArity())])
             kinds = getattr(self._jvm, named + "CatalogTableType")
@@ -230,6 +231,16 @@ class Delta:
     def _start(self, log: Any) -> Any:
         none = self._jvm.scala.Option.empty()
         return log.startTransaction(none, none)
+
+    def _order(self, rows: Any, schema: PhysicalSchema) -> Any:
+        """The columns as the table has them: by name Delta writes them as the query does."""
+        at = ByColumn((name, number) for number, name in enumerate(schema.names))
+        given = [str(name) for name in rows.columns()]
+        wanted = sorted(given, key=lambda name: at.get(name, len(at)))
+        if wanted == given:
+            return rows
+        columns = [self._jvm.org.apache.spark.sql.functions.col(quote_parts((name,))) for name in wanted]
+        return rows.select(self._jvm.PythonUtils.toSeq(columns))
 
     def _begin_another(self, location: str, base: LogState) -> Any:
         """The transaction that makes a table like the base, of an id of its own."""
@@ -358,5 +369,5 @@ def _is_leaf_at(leaf: Any, location: str) -> bool:
     relation = leaf.relation()
     if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
         return False
-    places = [decode_uri(str(path.toString())) for path in items(relation.location().rootPaths())]
+    places = [str(path.toString()) for path in items(relation.location().rootPaths())]
     return any((local(place) or place).rstrip("/") == (local(location) or location).rstrip("/") for place in places)
