@@ -114,7 +114,7 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
     if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
         text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
-    elif any(map(_holds_window, (*node.items, *keys))):
+    elif node.group is not None and any(map(_holds_window, (*node.items, *keys))):
         text = "The pipe operator |> AGGREGATE does not support window functions: move them to a |> SELECT behind it."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
     if node.group is None and not node.items:

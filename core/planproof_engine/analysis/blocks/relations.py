@@ -332,7 +332,7 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
     child, scope = bind_from(node.relation, env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
     call, outputs = bind_generator(node.call, ctx)
-    if outer is not None:
+    if outer is not None and node.relation is not None:  # Spark takes it over the one row of a SELECT without FROM.
         refuse_outer((call,), "the generator", node, env)
     outer_view = node.outer or is_outer(call)
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
