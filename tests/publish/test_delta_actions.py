@@ -10,6 +10,8 @@ import pytest
 from planproof.publish.delta.actions import UnknownAction, count_rows, read
 
 AT = "file:/lake/my%20db/t"
+"""As a log has it, and as Hadoop has it."""
+PLACE = "file:/lake/my db/t"
 
 
 def add(path: str, **more: Any) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def commit(*actions: dict[str, Any]) -> str:
 
 def test_own_files_are_named_from_the_target_and_its_own_as_they_were() -> None:
     found = read(
-        [commit(add("p=a%20b/new.parquet"), {"remove": {"path": f"{AT}/p=a%20b/old.parquet"}})], "planproof_1", AT
+        [commit(add("p=a%20b/new.parquet"), {"remove": {"path": f"{AT}/p=a%20b/old.parquet"}})], "planproof_1", PLACE
     )
     assert [form["path"] for form in found.files] == ["planproof_1/p=a%20b/new.parquet"]
     assert found.removed == ("p=a%20b/old.parquet",)
@@ -30,7 +32,7 @@ def test_own_files_are_named_from_the_target_and_its_own_as_they_were() -> None:
 
 
 def test_a_file_that_lies_elsewhere_keeps_its_whole_path() -> None:
-    found = read([commit({"remove": {"path": "file:/other/t/old.parquet"}})], "planproof_1", AT)
+    found = read([commit({"remove": {"path": "file:/other/t/old.parquet"}})], "planproof_1", PLACE)
     assert found.removed == ("file:/other/t/old.parquet",)
 
 
@@ -38,7 +40,7 @@ def test_the_net_of_several_commits_counts() -> None:
     """Delta compacts a table right after a write where it is told to; its commits say that no data changed."""
     compacted = {**add("big.parquet")["add"], "dataChange": False}
     later = commit({"remove": {"path": "a.parquet"}}, {"remove": {"path": "b.parquet"}}, {"add": compacted})
-    found = read([commit(add("a.parquet"), add("b.parquet")), later], "planproof_1", AT)
+    found = read([commit(add("a.parquet"), add("b.parquet")), later], "planproof_1", PLACE)
     assert [(form["path"], form["dataChange"]) for form in found.files] == [("planproof_1/big.parquet", True)]
     assert found.removed == ()
 
@@ -47,18 +49,18 @@ def test_a_deletion_vector_is_named_from_the_target() -> None:
     """The file that it belongs to is the target's own: its action is replaced by one with the vector."""
     vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 4, "cardinality": 1}
     action = add(f"{AT}/old.parquet", deletionVector=vector)
-    found = read([commit(action, {"remove": {"path": f"{AT}/old.parquet"}})], "planproof_1", AT)
+    found = read([commit(action, {"remove": {"path": f"{AT}/old.parquet"}})], "planproof_1", PLACE)
     (form,) = found.files
     assert (form["path"], found.removed) == ("old.parquet", ("old.parquet",))
     assert form["deletionVector"]["pathOrInlineDv"] == "planproof_1/ab^-aqEH.-t@S}K{vb[*k^"
     inline = {**vector, "storageType": "i", "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"}
-    (kept,) = read([commit(add("a", deletionVector=inline))], "planproof_1", AT).files
+    (kept,) = read([commit(add("a", deletionVector=inline))], "planproof_1", PLACE).files
     assert kept["deletionVector"] == inline
 
 
 def test_row_ids_are_left_to_the_commit_and_changes_for_readers_come_with_it() -> None:
     cdc = {"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": False}}
-    found = read([commit(add("a.parquet", baseRowId=7, defaultRowCommitVersion=1), cdc)], "planproof_1", AT)
+    found = read([commit(add("a.parquet", baseRowId=7, defaultRowCommitVersion=1), cdc)], "planproof_1", PLACE)
     (form,) = found.files
     assert "baseRowId" not in form
     assert "defaultRowCommitVersion" not in form
@@ -66,10 +68,10 @@ def test_row_ids_are_left_to_the_commit_and_changes_for_readers_come_with_it() -
 
 
 def test_new_metadata_are_told_and_what_is_unknown_is_refused() -> None:
-    found = read([commit({"metaData": {"id": "1"}}, {"protocol": {"minReaderVersion": 1}})], "planproof_1", AT)
+    found = read([commit({"metaData": {"id": "1"}}, {"protocol": {"minReaderVersion": 1}})], "planproof_1", PLACE)
     assert found.metadata == {"id": "1"}
     with pytest.raises(UnknownAction, match="domainMetadata"):
-        read([commit({"domainMetadata": {"domain": "delta.clustering"}})], "planproof_1", AT)
+        read([commit({"domainMetadata": {"domain": "delta.clustering"}})], "planproof_1", PLACE)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,4 @@ def test_a_damaged_commit_is_refused_by_name(text: str) -> None:
 def test_a_value_may_hold_what_unicode_takes_for_the_end_of_a_line() -> None:
     values = {"d": "a\u2028b\x85c\x0bd"}
     text = json.dumps(add("d=1/a.parquet", partitionValues=values), ensure_ascii=False)
-    assert read([text], "planproof_1", AT).files[0]["partitionValues"] == values
+    assert read([text], "planproof_1", PLACE).files[0]["partitionValues"] == values
