@@ -319,9 +319,11 @@ def test_columns_in_another_order_are_added_by_name(delta: SparkSession, place: 
     assert rows(delta, name) == [(0, "old"), (1, "old"), (2, "new")]
 
 
-@pytest.mark.parametrize("verb", ["into", "overwrite"])
-def test_an_insert_costs_as_many_jobs_as_the_bare_one(delta: SparkSession, place: str, verb: str) -> None:
-    """A clone of the table, or a commit of its own, would cost a dozen."""
+@pytest.mark.parametrize(("verb", "parts"), [("into", ()), ("overwrite", ()), ("overwrite", ("v",))])
+def test_an_insert_costs_as_many_jobs_as_the_bare_one(
+    delta: SparkSession, place: str, verb: str, parts: tuple[str, ...]
+) -> None:
+    """A clone of the table, or a commit beside it, would cost several more."""
     jobs, name = delta.sparkContext._jsc.sc().statusStore(), f"{place}.counted"  # type: ignore[attr-defined]
 
     def count(work: Callable[[], Any]) -> int:
@@ -329,9 +331,11 @@ def test_an_insert_costs_as_many_jobs_as_the_bare_one(delta: SparkSession, place
         work()
         return int(jobs.jobsList(None).size()) - int(before)
 
-    made(delta, name)
-    statement = f"insert {verb} {name} by name {MORE}"
+    made(delta, name, form=f"{MADE} partitioned by ({parts[0]})" if parts else MADE)
+    statement, mode = f"insert {verb} {name} by name {MORE}", "spark.sql.sources.partitionOverwriteMode"
+    delta.conf.set(mode, "dynamic" if parts else "static")
     delta.sql(statement)
     bare = count(lambda: delta.sql(statement))
-    way = ADDED if verb == "into" else OVER
+    delta.conf.unset(mode)
+    way = ADDED if verb == "into" else {**OVER, "partition_by": parts}
     assert count(lambda: publish(delta, name, MORE, **way)) <= bare

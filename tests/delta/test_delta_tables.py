@@ -117,6 +117,20 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     assert (102 if how in ("itself", "view") else 10, "ours") in found
 
 
+def test_an_overwrite_of_partitions_goes_with_who_writes_elsewhere(
+    delta: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, parts = f"{place}.apart", {**ADDED, "partition_by": ("v",)}
+    assert publish(delta, name, GOOD, **parts).outcome == "published"
+    commits: list[Any] = []
+    theirs = f"delete from {name} where v = '2'"
+    act_before_commit(monkeypatch, True, lambda: commits.append(delta.sql(theirs).collect()))
+    over = {**parts, "incremental_strategy": "insert_overwrite"}
+    report = publish(delta, name, "select 10L as id, '1' as v", **over)
+    assert (report.outcome, len(commits)) == ("published", 1), report.findings
+    assert rows(delta, name) == [(0, "0"), (10, "1")]
+
+
 def test_bad_rows_are_quarantined(delta: SparkSession, place: str) -> None:
     name, settings = f"{place}.sorted", Settings(on_violation="quarantine")
     for number, given in enumerate(({}, ADDED), 1):

@@ -67,7 +67,7 @@ def decode_uri(uri: str) -> str:
 
 
 def encode_uri(location: str) -> str:
-    """What `decode_uri` makes a location of.
+    """A location as a URI; `decode_uri` is the reverse.
 
     >>> encode_uri("file:/tmp/a b"), encode_uri("/tmp/50%")
     ('file:/tmp/a%20b', '/tmp/50%')

@@ -2,7 +2,7 @@
 
 A merge, and whatever is counted over the whole table, runs on a shallow clone, and what its log has then is committed
 to the table. A clone is the table as it stood at one version: its log names the table's files, and new ones lie beside
-it. What SQL reads under its name is the table as it will be. It costs a dozen of Spark's jobs.
+it. What SQL reads under its name is the table as it will be. To make and read one costs several of Spark's jobs.
 """
 
 from __future__ import annotations

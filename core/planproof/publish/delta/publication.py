@@ -35,7 +35,7 @@ class DeltaPublication(NotedPublication):
 
     `whole`: something was counted over all rows that the table will hold, so that nobody may have added any since.
     `reads`: what was staged depends on what the target held. `forbidden`: it was staged without terms that the target
-    keeps by itself, and never becomes the target's; what there is to say of it. `needs_rows_after`: SQL is asked of all
+    keeps by itself, and never becomes the target's; what there is to say of it. `needs_rows_after`: a query reads all
     rows that the table will hold. `overwrites`: which files of the target give way to the new ones, where the staged
     log does not say it.
     """

@@ -80,7 +80,7 @@ class StagedTable:
 
     def _read_commits(self) -> list[str]:
         if self._held is not None:
-            return [self._held.commit]
+            return [self._held.actions]
         log = join(self.location, LOG)
         names = sorted(name for name in self.store.names(log) if _COMMIT.fullmatch(name))
         return [self.store.read(join(log, name)) or "" for name in names if int(name[:20]) >= self._first]

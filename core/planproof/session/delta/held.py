@@ -30,7 +30,7 @@ class Held:
             return LogState(self._location, 0, schema, forms[0]["metaData"], forms[1]["protocol"])
 
     @cached_property
-    def commit(self) -> str:
+    def actions(self) -> str:
         with translate_errors():
             named = [self._opened.metadata()] if self._is_new else []
             return "\n".join(str(action.json()) for action in [*named, *items(self._written)])

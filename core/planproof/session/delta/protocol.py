@@ -97,8 +97,8 @@ class HeldWrite(Protocol):
         """The table that they make of the folder."""
 
     @property
-    def commit(self) -> str:
-        """The commit that would name them, as text."""
+    def actions(self) -> str:
+        """What the log of that table would say of them: a line for each action."""
 
     def open(self) -> None:
         """Commits: from here on the folder is a table that SQL reads. May be called again."""

@@ -102,8 +102,9 @@ class Delta:
             opened.commit(actions, self._name("append"), self._map({}))
 
     def create(self, location: str, table: NewTable) -> Held:
-        with translate_errors(table.statement), silence_pyspark():
+        with translate_errors(table.statement):
             self._java.sessionState().sqlParser().parsePlan(table.statement)  # Refuses properties that are reserved.
+        with translate_errors(table.query), silence_pyspark():
             log = self._log(location)
             opened = self._start(log)
             configs = getattr(self._jvm, _DELTA + "DeltaConfigs")
@@ -261,8 +262,8 @@ class Delta:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
     def _name(self, operation: Operation) -> Any:
-        """What the table's history calls a commit. Delta's name of a merge asks for numbers that only MERGE has; after
-        a commit without a name Delta counts the whole log anew."""
+        """What the history calls a commit. A merge is a "Manual Update": Delta takes the name MERGE only with numbers
+        that its statement has."""
         if operation == "merge":
             return self._manual
         mode = getattr(self._jvm.org.apache.spark.sql.SaveMode, operation.capitalize())
@@ -313,7 +314,8 @@ class Delta:
     def _removal_actions(self, opened: Any, change: NewVersion) -> list[Any]:
         if change.base.version < 0:
             return []
-        if not change.reads and change.removed is not None and not change.removed:
+        # What an overwrite of partitions has read is those alone: who writes elsewhere is no conflict.
+        if change.overwrites or (not change.reads and change.removed is not None and not change.removed):
             return []
         if change.removals and len(change.removals) == len(change.removed or ()):
             # The transaction reads all of the base, and need not list it.
