@@ -30,11 +30,35 @@ KINDS: dict[str, dict[str, Any]] = {
     "overwrite": {"materialized": "incremental", "incremental_strategy": "insert_overwrite"},
     "merge": {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}},
 }
+CHANGED = ("delete from {t} where id % 2 = 0", "update {t} set d = 'z' where id % 3 = 0")
 MAINTENANCE = {
-    "delta": ("optimize {t}", "vacuum {t} retain 0 hours", "restore table {t} to version as of 0"),
+    "delta": (
+        *CHANGED,
+        "optimize {t}",
+        "reorg table {t} apply (purge)",
+        "vacuum {t} retain 0 hours",
+        "restore table {t} to version as of 0",
+        "restore table {t} to version as of {last}",
+        "truncate table {t}",
+        "alter table {t} add constraint c{n} check (id > 0)",
+        *(
+            f"alter table {{t}} set tblproperties ({given})"
+            for given in (
+                "'delta.enableDeletionVectors' = 'true'",
+                "'delta.enableChangeDataFeed' = 'true'",
+                "'delta.enableRowTracking' = 'true'",
+                "'delta.checkpointInterval' = '1'",
+                "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'",
+            )
+        ),
+    ),
     "iceberg": (
+        *CHANGED,
         "call {catalog}.system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))",
         "call {catalog}.system.expire_snapshots(table => '{t}', older_than => now(), retain_last => 1)",
+        "call {catalog}.system.rewrite_manifests('{t}')",
+        "truncate table {t}",
+        "alter table {t} write ordered by id",
     ),
 }
 WALKS = int(os.environ.get("PLANPROOF_WALKS", "1000"))
@@ -92,7 +116,14 @@ class Walk:
 
     def maintain(self) -> None:
         if self.rows() is not None and (known := MAINTENANCE.get(self.format.name)):
-            self.sql(self.random.choice(known).format(t=self.t, catalog=self.format.catalog))
+            statement, n = self.random.choice(known), next(self.numbers)
+            self.sql(statement.format(t=self.t, catalog=self.format.catalog, last=self.last_version(), n=n))
+
+    def last_version(self) -> int:
+        """Of Delta's log, but one."""
+        if self.format.name != "delta":
+            return 0
+        return max(0, int(self.spark.sql(f"describe history {self.t} limit 1").collect()[0].version) - 1)
 
     def force(self) -> None:
         reports = Guard(self.random.choice(self.sessions)).recover(force=True)

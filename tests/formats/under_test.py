@@ -128,7 +128,11 @@ DELTA = Format(
     "delta",
     _LOGGED,
     needs=("spark.sql.catalog.spark_catalog", "delta"),
-    calls=tuple(("planproof.session.delta.tables", "Delta", name) for name in ("commit", "register", "fence")),
+    calls=(
+        *(("planproof.session.delta.tables", "Delta", name) for name in ("clone", "create", "insert", "commit")),
+        *(("planproof.session.delta.tables", "Delta", name) for name in ("register", "fence")),
+        ("planproof.session.delta.held", "Held", "open"),
+    ),
 )
 FORMATS = {each.name: each for each in (PARQUET, ICEBERG, DELTA)}
 

@@ -328,6 +328,16 @@ def test_a_dropped_connection_is_transient():
     assert raised.value.transient
 
 
+def test_what_the_jvm_does_not_know_is_no_lost_connection(spark):
+    from planproof.session.failures import translate_errors
+
+    said = r"lacks what planproof calls: .*noSuchMethod.* does not exist"
+    with pytest.raises(SparkFailure, match=said) as raised, translate_errors():
+        spark._jsparkSession.noSuchMethod()
+    assert raised.value.outside
+    assert "lost" not in str(raised.value)
+
+
 def test_a_cause_is_said_where_it_says_something_else():
     from planproof.session.failures import _add_cause
 

@@ -89,12 +89,20 @@ def translate_errors(sql: str | None = None, analysing: bool = False) -> Iterato
                 raise AnalysisError(condition, strip_message(message, condition)) from None
             raise SparkFailure(_add_cause(strip_message(message, condition), java), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
-            raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
+            raise SparkFailure(_describe_lost(error), outside=True) from error
         except Exception as error:
             # Connect's transport has its own errors, and need not be installed.
             if not type(error).__module__.startswith("grpc"):
                 raise
             raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
+
+
+def _describe_lost(error: Exception) -> str:
+    """py4j has one class of error for a connection that broke and for a name that the JVM does not know."""
+    if "does not exist" not in str(error):
+        return f"the connection to Spark was lost: {error}"
+    said = next(line for line in str(error).splitlines() if "does not exist" in line)
+    return f"this version of Spark, or of its table format, lacks what planproof calls: {said.strip()}"
 
 
 @dataclass

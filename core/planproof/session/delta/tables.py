@@ -169,9 +169,13 @@ class Delta:
         # To ask costs a scan of the whole log, and no version can hold it that is older than the publish.
         if change.base.version > change.since and int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
-        added = [self._action(json.dumps(action)) for action in change.added]
-        overwritten = self._list_overwritten(opened, added) if change.overwrites else []
-        return opened, self._jvm.PythonUtils.toSeq([*added, *overwritten, *self._removal_actions(opened, change)])
+        actions = self._jvm.java.util.ArrayList()
+        for action in change.added:
+            actions.add(self._action(json.dumps(action)))
+        if change.overwrites:
+            actions.addAll(self._remove_overwritten(opened, actions))
+        actions.addAll(self._removal_actions(opened, change))
+        return opened, self._jvm.PythonUtils.toSeq(actions)
 
     def register(self, name: str, location: str, managed: bool) -> None:
         """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
@@ -303,32 +307,43 @@ class Delta:
                 "table's properties by ALTER TABLE first"
             )
 
-    def _list_overwritten(self, opened: Any, added: list[Any]) -> list[Any]:
+    def _remove_overwritten(self, opened: Any, added: Any) -> Any:
         """Removes what stands in the partitions of the added files. Older versions of Delta ask for their values."""
         wanted: Any = self._jvm.PythonUtils.toSeq(added)
         takes = [m.getParameterTypes() for m in opened.getClass().getMethods() if str(m.getName()) == "filterFiles"]
         if any(len(types) == 1 and str(types[0].getSimpleName()) == "Set" for types in takes):
             wanted = self._jvm.PythonUtils.toSeq([file.partitionValues() for file in added]).toSet()
-        return [file.remove() for file in items(opened.filterFiles(wanted))]
+        return self._remove_each(opened.filterFiles(wanted))
 
-    def _removal_actions(self, opened: Any, change: NewVersion) -> list[Any]:
-        if change.base.version < 0:
-            return []
+    def _removal_actions(self, opened: Any, change: NewVersion) -> Any:
         # What an overwrite of partitions has read is those alone: who writes elsewhere is no conflict.
-        if change.overwrites or (not change.reads and change.removed is not None and not change.removed):
+        reads = change.reads or change.removed is None or change.removed
+        if change.base.version < 0 or change.overwrites or not reads:
             return []
         if change.removals and len(change.removals) == len(change.removed or ()):
             # The transaction reads all of the base, and need not list it.
             opened.readWholeTable()
             return [self._action(json.dumps(action)) for action in change.removals]
-        found = items(opened.filterFiles())
+        found = opened.filterFiles()
         if change.removed is None:
-            return [file.remove() for file in found]
+            return self._remove_each(found)
         wanted = set(change.removed)
-        removed = [file.remove() for file in found if str(file.path()) in wanted]
+        removed = [file.remove() for file in items(found) if str(file.path()) in wanted]
         if len(removed) != len(wanted):
             raise SparkFailure("files that were replaced are not those of the table's version")
         return removed
+
+    def _remove_each(self, files: Any) -> Any:
+        """A RemoveFile for each AddFile, made by the JVM alone: a table has tens of thousands of files, and Python
+        would ask for each."""
+        java = self._jvm.java
+        handles, streams = java.lang.invoke, java.util.stream
+        nothing = self._spark.sparkContext._gateway.new_array(java.lang.Class, 0)
+        remove = self._class(_DELTA + "actions.AddFile").getMethod("remove", nothing)
+        handle = handles.MethodHandles.publicLookup().unreflect(remove)
+        function = handles.MethodHandleProxies.asInterfaceInstance(self._class("java.util.function.Function"), handle)
+        listed = java.util.Arrays.asList(files.toArray(self._jvm.scala.reflect.ClassTag.AnyRef()))
+        return listed.stream().map(function).collect(streams.Collectors.toList())
 
     @contextmanager
     def _activate_session(self, exact: bool) -> Iterator[None]:
