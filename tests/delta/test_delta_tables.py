@@ -53,6 +53,31 @@ def test_rows_are_added_merged_and_overwritten(delta: SparkSession, place: str) 
     assert list_left(folder(delta, name)) == []
 
 
+BARE = {
+    "append": "insert into {t} select id, 'added' as v from range(2, 5)",
+    "insert_overwrite": "insert overwrite {t} select id, 'added' as v from range(2, 5)",
+    "merge": "merge into {t} t using (select id, 'added' as v from range(2, 5)) s on s.id = t.id "
+    "when matched then update set * when not matched then insert *",
+}
+
+
+@pytest.mark.parametrize("how", BARE)
+def test_the_history_says_of_a_publish_what_it_says_of_its_statement(delta: SparkSession, place: str, how: str) -> None:
+    said = []
+    for name in (f"{place}.bare", f"{place}.guarded"):
+        assert publish(delta, name, GOOD).outcome == "published"
+        if name.endswith("bare"):
+            delta.sql(BARE[how].format(t=name))
+        else:
+            more = {**MERGED, "incremental_strategy": how}
+            assert publish(delta, name, "select id, 'added' as v from range(2, 5)", **more).outcome == "published"
+        last = delta.sql(f"describe history {name} limit 1").collect()[0]
+        clauses = {key: value for key, value in last.operationParameters.items() if key != "predicate"}
+        counts = {key: n for key, n in last.operationMetrics.items() if not key.endswith(("TimeMs", "Bytes"))}
+        said.append((last.operation, clauses, counts))
+    assert said[0] == said[1]
+
+
 def test_partitions_are_overwritten(delta: SparkSession, place: str) -> None:
     name = f"{place}.parts"
     over = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ("v",)}

@@ -26,12 +26,13 @@ _OWN = ("baseRowId", "defaultRowCommitVersion")
 class Staged:
     """The net effect of a staged table's commits after the one that it began with. `added` are AddFile actions and
     those for readers of changes; `removals` the RemoveFile actions for the target's files that are replaced; `metadata`
-    the last one.
+    the last one; `merge` what the log says of a MERGE that wrote them.
     """
 
     added: tuple[dict[str, Any], ...]
     removals: tuple[dict[str, Any], ...]
     metadata: dict[str, Any] | None
+    merge: dict[str, Any] | None = None
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -46,6 +47,18 @@ def count_rows(files: Iterable[Mapping[str, Any]]) -> int | None:
     """How many rows stand in these files, as readers see them; None where the log does not say it of each."""
     counts = [_count_rows_of_file(form) for form in files]
     return None if None in counts else sum(filter(None, counts))
+
+
+def count_for_history(written: Staged) -> dict[str, int]:
+    """What Delta's own statements say of themselves in the table's history, by its names."""
+    if written.merge is None:
+        rows, sizes = count_rows(written.files), [form["size"] for form in written.files]
+        counts = {"numFiles": len(sizes), "numOutputRows": rows, "numOutputBytes": sum(sizes)}
+    else:
+        said = written.merge.get("operationMetrics") or {}
+        counts = {name: int(count) if str(count).isdecimal() else None for name, count in said.items()}
+        counts["operationNumSourceRows"] = counts.setdefault("numSourceRows", 0)  # Delta 4 asks for it.
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _count_rows_of_file(form: Mapping[str, Any]) -> int | None:
@@ -76,6 +89,7 @@ def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
     removed: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
+    merge: dict[str, Any] | None = None
     for action in _parse_actions(commits):
         kind, form = next(iter(action.items()))
         if kind == "remove":
@@ -87,9 +101,11 @@ def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
             changes.append({"cdc": {**form, "path": relocate(form["path"], folder, location), "dataChange": False}})
         elif kind == "metaData":
             metadata = form
-        elif kind not in ("commitInfo", "protocol", "txn"):
+        elif kind == "commitInfo":
+            merge = form if form.get("operation") == "MERGE" else merge
+        elif kind not in ("protocol", "txn"):
             raise UnknownAction(f"a commit of the staged rows holds {kind}")
-    return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata)
+    return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata, merge)
 
 
 class Effects(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from planproof.judge.effect import Effect
 from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
-from planproof.publish.delta.actions import UnknownAction, count_rows, list_changes, read
+from planproof.publish.delta.actions import UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
@@ -162,6 +162,8 @@ class DeltaPublication(NotedPublication):
             replaces=replaces,
             overwrites=self.overwrites == "partitions",
             removals=() if self._taken else removals,
+            merge=written.merge,
+            counts=count_for_history(written),
         )
 
     def _list_added_by_others(self) -> list[dict[str, Any]] | None:
@@ -305,4 +307,4 @@ def _looks_at_all(job: Job) -> bool:
 def _name_operation(strategy: str, incremental_strategy: str) -> Operation:
     if strategy == "replace" or incremental_strategy == "insert_overwrite":
         return "overwrite"
-    return "merge" if incremental_strategy == "merge" else "append"
+    return "update" if incremental_strategy == "merge" else "append"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planproof.publish.bad_rows import BadRows
+from planproof.publish.delta.actions import count_for_history
 from planproof.publish.delta.left import take_back
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.staging import StagedTable
@@ -50,7 +51,9 @@ class StagedRows:
 
     def commit(self) -> None:
         staged, base = self._staged, self._staged.base
-        change = NewVersion("append", base, base.version, staged.written.added, (), None, reads=False, exact=False)
+        written, since = staged.written, base.version
+        counts = count_for_history(written)
+        change = NewVersion("append", base, since, written.added, (), None, reads=False, exact=False, counts=counts)
         staged.tables.commit(change, self.noted.table, staged.folder)
         staged.forget_log()
 

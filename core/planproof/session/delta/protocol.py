@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
-Operation = Literal["append", "overwrite", "merge"]
+Operation = Literal["append", "overwrite", "update"]
 Action = Mapping[str, Any]
 """One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
 
@@ -54,7 +54,8 @@ class LogState:
 
 @record(frozen=True, slots=True)
 class NewVersion:
-    """What is to be committed on top of a version of a log; the table's history calls it by its `operation`.
+    """What is to be committed on top of a version of a log; the table's history calls it by its `operation`, or as the
+    MERGE that `merge` has, a commit's information. `counts` stand in the history by the names that Delta gives them.
 
     `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
     as their AddFile actions have them, None for all files of the base; `removals` their RemoveFile actions, where each
@@ -72,9 +73,11 @@ class NewVersion:
     metadata: Mapping[str, Any] | None
     reads: bool
     exact: bool
+    counts: Mapping[str, int]
     replaces: bool = False
     overwrites: bool = False
     removals: Sequence[Action] = ()
+    merge: Mapping[str, Any] | None = None
 
 
 @record(frozen=True, slots=True)

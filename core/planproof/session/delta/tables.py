@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,8 @@ class Delta:
         try:
             with self._activate_session(change.exact), silence_pyspark():
                 opened, actions = self._open_transaction(change, name, mark)
-                return int(opened.commit(actions, self._name(change.operation), self._map({"planproof": mark})))
+                opened.registerSQLMetrics(self._java, self._make_metrics(change.counts))
+                return int(opened.commit(actions, self._describe(change), self._map({"planproof": mark})))
         except Py4JJavaError as error:
             if self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
@@ -256,7 +257,7 @@ class Delta:
     def _hold(self, location: str, opened: Any, written: Any, is_new: bool) -> Held:
         return Held(location, opened, written, self._name("append"), self._map({}), is_new)
 
-    def _map(self, values: dict[str, str]) -> Any:
+    def _map(self, values: dict[str, Any]) -> Any:
         return self._jvm.PythonUtils.toScalaMap(values)
 
     def _options(self, given: Any) -> Any:
@@ -265,13 +266,34 @@ class Delta:
     def _action(self, text: str) -> Any:
         return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
 
-    def _name(self, operation: Operation) -> Any:
-        """What the history calls a commit. A merge is a "Manual Update": Delta takes the name MERGE only with numbers
-        that its statement has."""
-        if operation == "merge":
+    def _name(self, operation: Operation, partition_by: Sequence[str] = ()) -> Any:
+        """What the history calls a commit, with the partitions of a table that it makes."""
+        if operation == "update":
             return self._manual
         mode = getattr(self._jvm.org.apache.spark.sql.SaveMode, operation.capitalize())
-        return self._fill(_DELTA + "DeltaOperations$Write", [mode])
+        columns = self._jvm.scala.Option.apply(self._jvm.PythonUtils.toSeq(list(partition_by)))
+        return self._fill(_DELTA + "DeltaOperations$Write", [mode, columns])
+
+    def _describe(self, change: NewVersion) -> Any:
+        """What the history says of a change: of a merge the actions of its clauses, as its own statement says them."""
+        if change.merge is None:
+            return self._name(change.operation, (change.metadata or {}).get("partitionColumns", ()))
+        clause, none = self._object(_DELTA + "DeltaOperations$MergePredicate"), self._jvm.scala.Option.empty()
+        said = change.merge.get("operationParameters") or {}
+        clauses = [
+            self._jvm.PythonUtils.toSeq(
+                [clause.apply(none, str(each["actionType"])) for each in json.loads(said.get(kind) or "[]")]
+            )
+            for kind in ("matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates")
+        ]
+        return self._fill(_DELTA + "DeltaOperations$Merge", [none, none, none, none, *clauses])
+
+    def _make_metrics(self, counts: Mapping[str, int]) -> Any:
+        kind, context = self._jvm.org.apache.spark.sql.execution.metric.SQLMetrics, self._java.sparkContext()
+        found = {name: kind.createMetric(context, name) for name in counts}
+        for name, metric in found.items():
+            metric.set(counts[name])
+        return self._map(found)
 
     def _fill(self, name: str, values: list[Any]) -> Any:
         """A case class of Scala, whose last parameters are by default: each version has others."""
