@@ -285,7 +285,7 @@ def test_a_null_keeps_a_check_of_the_contract_but_none_of_the_table(delta: Spark
 
 @pytest.mark.parametrize(
     ("properties", "given", "said"),
-    [("delta.appendOnly = true", OVER, "append-only"), ("delta.enableRowTracking = true", ADDED, "row tracking")],
+    [("delta.appendOnly = true", OVER, "append-only"), ("delta.enableRowTracking = true", MERGED, "row tracking")],
 )
 def test_what_is_refused_by_name(
     delta: SparkSession, place: str, properties: str, given: dict[str, Any], said: str
@@ -296,6 +296,24 @@ def test_what_is_refused_by_name(
     report = publish(delta, name, MORE, **given)
     assert (report.outcome, said in str(report.error)) == ("failed", True), report.error
     assert versions(delta, name) == before
+
+
+ROW_IDS = "select id, v, _metadata.row_id, _metadata.row_commit_version from {t} order by all"
+
+
+@pytest.mark.parametrize(("given", "verb"), [(ADDED, "into"), (OVER, "overwrite")], ids=["append", "overwrite"])
+def test_rows_of_a_table_with_row_tracking_get_their_ids(
+    delta: SparkSession, place: str, given: dict[str, Any], verb: str
+) -> None:
+    bare, guarded = f"{place}.bare", f"{place}.guarded"
+    for name in (bare, guarded):
+        made(delta, name, "delta.enableRowTracking = true")
+    for _ in range(2):
+        delta.sql(f"insert {verb} {bare} {MORE}")
+        assert publish(delta, guarded, MORE, **given).outcome == "published"
+    ids = [list(map(tuple, delta.sql(ROW_IDS.format(t=name)).collect())) for name in (bare, guarded)]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == len({row[2] for row in ids[0]}) > 1
 
 
 @pytest.mark.parametrize("way", [{}, ADDED, OVER, MERGED], ids=["table", "append", "insert_overwrite", "merge"])

@@ -12,7 +12,7 @@ from dataclasses import replace
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change
+from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
 from planproof.publish.materialize.logged_change import (
@@ -67,14 +67,16 @@ class Change:
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         change = self._evolution
         assert change is not None
-        staging, held = publication.entry.staging, None
+        staging, held, forbidden = publication.entry.staging, None, None
         try:
             held = None if change.columns else self._hold(job, publication, change.after)
         except SparkFailure as failure:
-            if describe_forbidden_row(job, failure) is None:
+            forbidden = describe_forbidden_row(job, failure)
+            if forbidden is None:
                 raise
         if held is not None:
             return held
+        refuse_clone(job, publication.base, forbidden)
         publication.staged.clone()
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")

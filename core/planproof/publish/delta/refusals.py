@@ -19,10 +19,7 @@ from planproof_engine.schema import fold_name
 
 _COMMITTED_ELSEWHERE = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 """Features of tables whose commits somebody else than their log orders."""
-_NOT_CHANGED = {
-    "identityColumns": "identity columns, whose next value is kept in the log by the statement that writes",
-    "rowTracking": "row tracking, whose ids belong to the commit that makes them",
-}
+_NOT_CHANGED = {"identityColumns": "identity columns, whose next value is kept in the log by the statement that writes"}
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
 
 
@@ -52,6 +49,18 @@ def refuse_change(job: Job, base: LogState) -> None:
         )
 
 
+def refuse_clone(job: Job, base: LogState, forbidden: str | None) -> None:
+    """Raises `Refused` for a table whose rows have ids of their own: a clone of it gives them others. `forbidden` is
+    what there is to say of a row that the table forbids."""
+    if base.properties.get("delta.enableRowTracking") == "true":
+        raise Refused(
+            forbidden
+            or f"{job.model.name} has row tracking, and planproof runs a merge, new columns, and what is counted over "
+            "the whole table (keys, limits, tests: before) on a clone, whose rows have other ids. It appends to, "
+            "overwrites and replaces such a table alone"
+        )
+
+
 def _maps(job: Job) -> bool:
     given = job.model.options.get("tblproperties") or {}
     return str(given.get("delta.columnMapping.mode", "none")) != "none"
@@ -63,8 +72,7 @@ def _refuse_features(job: Job, base: LogState, refused: dict[str, str]) -> None:
     if elsewhere:
         raise Refused(f"{job.model.name}: a catalog orders the table's commits ({elsewhere[0]}), not its log alone")
     for name, what in refused.items():
-        is_on = name in found and (name != "rowTracking" or base.properties.get("delta.enableRowTracking") == "true")
-        if is_on:
+        if name in found:
             raise Refused(f"{job.model.name} has {what}; planproof does not publish to such a table yet")
 
 
