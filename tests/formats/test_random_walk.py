@@ -201,7 +201,8 @@ class Walk:
         else:
             kind, model, row = self.model()
             report = Guard(self.random.choice(self.sessions)).publish(model)
-            assert report.outcome != "failed" or report.details.transient, f"seed {self.seed}: {report.error}"
+            may_fail = report.details.transient or "row tracking" in str(report.error)
+            assert report.outcome != "failed" or may_fail, f"seed {self.seed}: {report.error}"
             if report.outcome == "published":
                 allowed = [written(kind, row, rows) for rows in allowed]
         done = act.__name__ if act else "nothing"
