@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from planproof.session import versions
 from planproof.session.delta.held import Held
-from planproof.session.delta.protocol import LogState, NewTable, NewVersion, Operation
+from planproof.session.delta.protocol import Action, LogState, NewTable, NewVersion, Operation
 from planproof.session.failures import silence_pyspark, translate_errors
-from planproof.session.java import items
+from planproof.session.java import items, map_each
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
 from planproof.session.store import decode_uri, local
@@ -170,9 +170,7 @@ class Delta:
         # To ask costs a scan of the whole log, and no version can hold it that is older than the publish.
         if change.base.version > change.since and int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
-        actions = self._jvm.java.util.ArrayList()
-        for action in change.added:
-            actions.add(self._action(json.dumps(action)))
+        actions = self._parse_actions(change.added)
         if change.overwrites:
             actions.addAll(self._remove_overwritten(opened, actions))
         actions.addAll(self._removal_actions(opened, change))
@@ -215,6 +213,17 @@ class Delta:
         assert found is not None, f"{name} is there wherever Delta is"
         return found
 
+    @property
+    def _gateway(self) -> Any:
+        return self._spark.sparkContext._gateway
+
+    def _method(self, owner: str, name: str, *types: str) -> Any:
+        """A method of one of Delta's actions, by the classes of its parameters."""
+        given = self._gateway.new_array(self._jvm.java.lang.Class, len(types))
+        for at, each in enumerate(types):
+            given[at] = self._class(each)
+        return self._class(_DELTA + "actions." + owner).getMethod(name, given)
+
     def _identifier(self, name: str) -> Any:
         return self._java.sessionState().sqlParser().parseTableIdentifier(quote_parts(split_name(name)))
 
@@ -255,7 +264,11 @@ class Delta:
         return opened
 
     def _hold(self, location: str, opened: Any, written: Any, is_new: bool) -> Held:
-        return Held(location, opened, written, self._name("append"), self._map({}), is_new)
+        forms = map_each(self._gateway, self._method("Action", "json"), written)
+        texts = str(self._jvm.java.lang.String.join("\n", forms))
+        if is_new:
+            texts = f"{opened.metadata().json()}\n{texts}"
+        return Held(location, opened, written, texts, self._name("append"), self._map({}))
 
     def _map(self, values: dict[str, Any]) -> Any:
         return self._jvm.PythonUtils.toScalaMap(values)
@@ -345,7 +358,7 @@ class Delta:
         if change.removals and len(change.removals) == len(change.removed or ()):
             # The transaction reads all of the base, and need not list it.
             opened.readWholeTable()
-            return [self._action(json.dumps(action)) for action in change.removals]
+            return self._parse_actions(change.removals)
         found = opened.filterFiles()
         if change.removed is None:
             return self._remove_each(found)
@@ -356,16 +369,17 @@ class Delta:
         return removed
 
     def _remove_each(self, files: Any) -> Any:
-        """A RemoveFile for each AddFile, made by the JVM alone: a table has tens of thousands of files, and Python
-        would ask for each."""
-        java = self._jvm.java
-        handles, streams = java.lang.invoke, java.util.stream
-        nothing = self._spark.sparkContext._gateway.new_array(java.lang.Class, 0)
-        remove = self._class(_DELTA + "actions.AddFile").getMethod("remove", nothing)
-        handle = handles.MethodHandles.publicLookup().unreflect(remove)
-        function = handles.MethodHandleProxies.asInterfaceInstance(self._class("java.util.function.Function"), handle)
-        listed = java.util.Arrays.asList(files.toArray(self._jvm.scala.reflect.ClassTag.AnyRef()))
-        return listed.stream().map(function).collect(streams.Collectors.toList())
+        """A RemoveFile for each AddFile: a table has tens of thousands of files."""
+        return map_each(self._gateway, self._method("AddFile", "remove"), files)
+
+    def _parse_actions(self, actions: Sequence[Action]) -> Any:
+        """Delta's actions, as a Java list that can grow."""
+        java = self._jvm.java.util
+        if not actions:
+            return java.ArrayList()
+        lines = java.regex.Pattern.compile("\n").splitAsStream("\n".join(map(json.dumps, actions)))
+        parse = self._method("Action", "fromJson", "java.lang.String")
+        return java.ArrayList(map_each(self._gateway, parse, lines.collect(java.stream.Collectors.toList())))
 
     @contextmanager
     def _activate_session(self, exact: bool) -> Iterator[None]:
