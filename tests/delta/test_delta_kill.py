@@ -15,6 +15,7 @@ OLD = [[0, "new"], [1, "new"], [2, "new"]]
 NEW = {
     "replace": [[0, "replaced"], [1, "replaced"]],
     "append": [*OLD, [3, "added"], [4, "added"]],
+    "overwrite": [[3, "added"], [4, "added"]],
     "merge": [[0, "new"], *([n, "merged"] for n in range(1, 6))],
 }
 

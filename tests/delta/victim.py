@@ -1,7 +1,7 @@
 """A process that publishes a Delta table and kills itself at a step of it; the next one looks at what is left.
 
-`victim.py HOME KIND STEP`: KIND is new, placed (a first run with a location_root), replace, append, merge, or recover,
-which publishes nothing; without STEP the publish comes to its end. It prints a JSON line with the rows and versions as
+`victim.py HOME KIND STEP`: KIND is new, placed (a first run with a location_root), replace, append, overwrite, merge, or
+recover, which publishes nothing; without STEP the publish comes to its end. It prints a JSON line with the rows and versions as
 it found them, and what the report of its own publish says.
 """
 
@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "placed": ("select id, 'new' as v from range(3)", {"options": {"location_root": "~/lake"}}),
     "replace": ("select id, 'replaced' as v from range(2)", {}),
     "append": ("select id, 'added' as v from range(3, 5)", ADDED),
+    "overwrite": ("select id, 'added' as v from range(3, 5)", {**ADDED, "incremental_strategy": "insert_overwrite"}),
     "merge": ("select id, 'merged' as v from range(1, 6)", MERGED),
 }
 
