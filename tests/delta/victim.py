@@ -1,8 +1,8 @@
 """A process that publishes a Delta table and kills itself at a step of it; the next one looks at what is left.
 
-`victim.py HOME KIND STEP`: KIND is new, placed (a first run with a location_root), replace, append, overwrite, merge, or
-recover, which publishes nothing; without STEP the publish comes to its end. It prints a JSON line with the rows and versions as
-it found them, and what the report of its own publish says.
+`victim.py HOME KIND STEP`: KIND is new, placed (a first run with a location_root), replace, append, overwrite, merge,
+or recover, which publishes nothing; without STEP the publish comes to its end. It prints a JSON line with the rows and
+versions as it found them, and what the report of its own publish says.
 """
 
 from __future__ import annotations
