@@ -95,10 +95,10 @@ class _Clause:
         return key in self.named or bool(self.ctx.scope.find_matches(("all",))[0])
 
     def list_all(self, group: q.Group) -> tuple[Expr, ...]:
-        """GROUP BY ALL: every item without an aggregate function."""
+        """GROUP BY ALL: every item without an aggregate function, be it that of a window."""
         if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
             raise self._make_lateral_error(group)
-        groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not holds_aggregate(i)))
+        groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not any(map(is_aggregate, i.walk()))))
         if not groups and any(_has_column_outside(i) for i in self.items):
             raise self.ctx.env.make_error(
                 "UNRESOLVED_ALL_IN_GROUP_BY",
