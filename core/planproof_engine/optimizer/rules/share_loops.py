@@ -12,26 +12,11 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    FLAGS_KEPT,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-)
 from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve
-
-CONDITIONS = (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    FLAGS_KEPT,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-)
 
 
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
