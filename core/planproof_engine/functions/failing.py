@@ -5,6 +5,7 @@ What is not known to raise counts as sound. Source: the `eval` of each expressio
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from planproof_engine.types import (
     SHORT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Array,
     DataType,
     Decimal,
     Interval,
@@ -82,6 +84,8 @@ _TRUTHS = frozenset(("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
 def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
+    if isinstance(target, Array) and isinstance(child, Call) and child.function.name == "array":
+        return any(_fails(value, target.element, ansi) for value in child.args)
     text = child.value if isinstance(child, Literal) and is_string(child.type) else None
     if isinstance(text, str):
         if ansi and target in _BITS and not re.fullmatch(r"\s*[+-]?\d+\s*", text):
@@ -190,9 +194,13 @@ def _is_no_date(args: Sequence[Expr], data_type: DataType) -> bool:
     return (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31)
 
 
-def _is_unclosed(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_no_json(args: Sequence[Expr], data_type: DataType) -> bool:
     text = _find_value(args[0], str)
-    return text is not None and text.strip() in ("{", "[", "}", "]", "{[", "[{")
+    try:
+        json.JSONDecoder().raw_decode((text or "null").strip())
+    except json.JSONDecodeError:
+        return True
+    return text is not None and not text.strip()
 
 
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
@@ -202,7 +210,7 @@ _ALWAYS: Mapping[str, Rule] = {
     "aes_decrypt": _has_key_of_odd_length,
     "aes_encrypt": _has_key_of_odd_length,
     "format_string": _has_no_conversion,
-    "parse_json": _is_unclosed,
+    "parse_json": _is_no_json,
     "printf": _has_no_conversion,
     "sequence": _has_no_end,
     "to_number": _has_no_digits,
@@ -221,4 +229,5 @@ _ANSI: Mapping[str, Rule] = {
     "negative": _make_result_rule(lambda a: -a),
     "to_date": _is_no_moment,
     "to_timestamp": _is_no_moment,
+    "to_unix_timestamp": _is_no_moment,
 }

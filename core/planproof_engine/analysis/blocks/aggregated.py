@@ -8,6 +8,7 @@ output.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -53,22 +54,36 @@ from planproof_engine.types import STRING
 class Keys:
     """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
 
-    __slots__ = ("columns", "heads", "of_sets", "others", "within")
+    __slots__ = ("columns", "given", "heads", "items", "known", "of_sets", "others", "within")
 
-    def __init__(self, groups: Iterable[Expr], *, within: bool = True, of_sets: bool = False) -> None:
-        """`within`: whether names that a query gives inside of an expression are compared as names alone. `of_sets`:
-        they are the keys of grouping sets."""
+    def __init__(
+        self, groups: Iterable[Expr], items: Iterable[int] = (), *, within: bool = True, of_sets: bool = False
+    ) -> None:
+        """`items`: for each key the id of the one item that is found in it, or 0. `within`: whether names that a query
+        gives inside of an expression are compared as names alone. `of_sets`: they are the keys of grouping sets."""
+        self.given = tuple(zip(groups, itertools.chain(items, itertools.repeat(0))))
         self.within = within
         self.of_sets = of_sets
+        self.items = {item for _, item in self.given} - {0}
+        self.known: Collection[int] = self.items
         self.columns: set[int] = set()
         self.others: set[Expr] = set()
         self.heads: set[object] = set()
-        for group in groups:
+        for group, item in self.given:
+            if item:
+                continue
             if isinstance(group, Column):
                 self.columns.add(group.id)
             else:
                 self.others.add(canonicalize(group, within=within))
                 self.heads.add(_comparison_key(group))
+
+    def only(self, places: Iterable[int]) -> Keys:
+        """Some of the keys; `known` are still the items of all of them."""
+        chosen = [self.given[i] for i in places]
+        found = Keys((g for g, _ in chosen), (i for _, i in chosen), within=self.within, of_sets=self.of_sets)
+        found.known = self.known
+        return found
 
     def __contains__(self, expr: Expr) -> bool:
         if isinstance(expr, Column):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.rewrite import transform_down, transform_up
 from planproof_engine.functions.bind import find_evidence
@@ -93,11 +93,11 @@ def _is_never_null(value: Expr, proved: set[int], conf: Conf) -> bool:
     return transform_up(value, change).evidence is not None
 
 
-def find_left_out_keys(groups: tuple[Expr, ...], sets: Sets) -> Keys | None:
-    """The grouping expressions that some set leaves out; None where none is."""
+def find_left_out_keys(groups: tuple[Expr, ...], sets: Sets, keys: Keys) -> Keys | None:
+    """The keys that some set leaves out; None where none is."""
     everywhere = set(range(len(groups))).intersection(*sets)
-    found = [g for i, g in enumerate(groups) if i not in everywhere]
-    return Keys(found) if found else None
+    found = [i for i in range(len(groups)) if i not in everywhere]
+    return keys.only(found) if found else None
 
 
 def make_keys_nullable(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
@@ -107,6 +107,8 @@ def make_keys_nullable(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
     """
     if absent is None:
         return expr
+    if isinstance(expr, Alias) and expr.id in absent.known:
+        return evolve(expr, child=Nulled(expr.child)) if expr.id in absent.items else expr
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Window):

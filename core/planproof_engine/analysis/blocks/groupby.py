@@ -22,6 +22,7 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
+from planproof_engine.types import INT
 
 Sets = tuple[tuple[int, ...], ...]
 Positions = tuple[int, ...]
@@ -29,30 +30,36 @@ Positions = tuple[int, ...]
 
 def group_expressions(
     group: q.Group, items: Sequence[Expr], lateral: Collection[int], ctx: Context
-) -> tuple[tuple[Expr, ...], Sets | None]:
-    """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions.
+) -> tuple[tuple[Expr, ...], Sets | None, Positions]:
+    """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions. With them, for each
+    expression, the id of the item that it stands for alone, or 0: see `_Clause._item`.
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
     """
     named = aliases_of(items, ctx) if ctx.conf.group_by_aliases else Aliases()
     clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
     if group.is_all and len(group.keys) <= 1 and not clause.names_all:
-        return clause.list_all(group), None
+        found = clause.list_all(group)
+        return found, None, (0,) * len(found)
+    sets = _list_sets(clause, group)
+    return tuple(clause.found), sets, tuple(item for _, item in clause.places)
+
+
+def _list_sets(clause: _Clause, group: q.Group) -> Sets | None:
+    """The sets of the clause; it finds its expressions meanwhile."""
     kind = group.with_kind
     if kind == "GROUPING SETS":
         for member in group.keys:
-            clause.positions(member, whole=not is_position(member))
-        chosen = tuple(clause.positions(s) for s in group.sets)
-        return tuple(clause.found), chosen
-    parts = [clause.sets_of(member) for member in group.keys]
+            clause.positions(member, whole=True)
+        return tuple(clause.positions(s) for s in group.sets)
+    parts = [clause.sets_of(member, trimmed=kind is None) for member in group.keys]
     if kind in ("ROLLUP", "CUBE"):
         singles = [s[0] for s in parts]
-        return tuple(clause.found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
+        return tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
     if not has_grouping_sets(group):
-        return tuple(clause.found), None
+        return None
     refuse_many_sets(math.prod(map(len, parts)))
-    combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
-    return tuple(clause.found), combined
+    return tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
 
 
 def has_grouping_sets(group: q.Group) -> bool:
@@ -79,7 +86,7 @@ class _Clause:
     ctx: Context
     named: Aliases
     found: list[Expr] = field(default_factory=list)
-    _places: dict[tuple[Expr, int], int] = field(default_factory=dict)
+    places: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
     @property
     def names_all(self) -> bool:
@@ -88,10 +95,10 @@ class _Clause:
         return key in self.named or bool(self.ctx.scope.find_matches(("all",))[0])
 
     def list_all(self, group: q.Group) -> tuple[Expr, ...]:
-        """GROUP BY ALL: every item without an aggregate function."""
+        """GROUP BY ALL: every item without an aggregate function, be it that of a window."""
         if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
             raise self._make_lateral_error(group)
-        groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not holds_aggregate(i)))
+        groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not any(map(is_aggregate, i.walk()))))
         if not groups and any(_has_column_outside(i) for i in self.items):
             raise self.ctx.env.make_error(
                 "UNRESOLVED_ALL_IN_GROUP_BY",
@@ -110,8 +117,8 @@ class _Clause:
             node,
         )
 
-    def sets_of(self, member: q.Node) -> list[Positions]:
-        """The sets that one member of the clause stands for."""
+    def sets_of(self, member: q.Node, *, trimmed: bool = False) -> list[Positions]:
+        """The sets that one member of the clause stands for. `trimmed`: a plain member loses its alias."""
         if isinstance(member, (q.Rollup, q.Cube)):
             sets = [self.positions(e) for e in member.sets]
             return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
@@ -121,14 +128,14 @@ class _Clause:
                 found += self._list_sets(nested)
                 refuse_many_sets(len(found))
             return found
-        return [self.positions(member, whole=True)]
+        return [self.positions(member, whole=True, trimmed=trimmed)]
 
     def _list_sets(self, member: q.Node) -> list[Positions]:
         if isinstance(member, q.GroupingAnalytics):
             return self.sets_of(member)
         return [self.positions(member)]
 
-    def positions(self, member: q.Node, whole: bool = False) -> Positions:
+    def positions(self, member: q.Node, *, whole: bool = False, trimmed: bool = False) -> Positions:
         """The positions of a set's members among the grouping expressions. A member that is new is added to them."""
         members: Sequence[q.Node]
         if isinstance(member, q.Tuple) and not whole:
@@ -137,22 +144,22 @@ class _Clause:
             members = [member.operand]
         else:
             members = [member]
-        return tuple(self._add_key(self.expression(one), 0 if whole else self._item(one)) for one in members)
+        return tuple(self._add_key(self.expression(one), 0 if trimmed else self._item(one)) for one in members)
 
     def _item(self, node: q.Node) -> int:
-        """The id of the item that a member of grouping sets means by its position or alias. Older Sparks take it for
-        another key than the same expression elsewhere: they compare it with its alias."""
+        """The id of the item that a member of grouping sets means by its position or alias. Older Sparks keep the alias
+        in the key, which is then another one than the same expression elsewhere: the item alone is found in it."""
         if not self.ctx.lacks("aliases of keys as what they name"):
             return 0
         if is_position(node) and self.ctx.conf.group_by_ordinal:
             item = self.items[int(node.text) - 1]
-            return item.id if isinstance(item, Alias) else 0
+            return item.id if isinstance(item, Alias) and not _is_integer(item.child) else 0
         parts = name_parts(node)
         named = self.named.get(self.ctx.key(parts[0]), []) if len(parts) == 1 else []
         return named[0].id if named and not self.ctx.scope.find_matches(parts)[0] else 0
 
     def _add_key(self, bound: Expr, item: int) -> int:
-        at = self._places.setdefault((drop_names(bound), item), len(self.found))
+        at = self.places.setdefault((drop_names(bound), item), len(self.found))
         if at == len(self.found):
             self.found.append(bound)
         return at
@@ -204,7 +211,13 @@ class _Clause:
                 node,
             )
         refuse_group(chosen, node, self.ctx.env)
-        return chosen
+        # An older Spark keeps the position of a whole number, which it would take for a position in turn.
+        kept = _is_integer(chosen) and self.ctx.lacks("aliases of keys as what they name")
+        return Literal(at, INT, str(at)) if kept else chosen
+
+
+def _is_integer(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.type == INT
 
 
 def drop_names(expr: Expr) -> Expr:

@@ -30,6 +30,7 @@ from planproof_engine.analysis.refusals.checks import (
 )
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
 from planproof_engine.expr import (
+    Alias,
     Call,
     Column,
     Exists,
@@ -69,7 +70,7 @@ def aggregate(
     """The Aggregate of a block, and its HAVING unless it `filters` elsewhere. `lateral` are the ids of items that refer
     to aliases on their left."""
     group = node.group
-    groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
+    groups, sets, alone = group_expressions(group, items, lateral, ctx) if group is not None else ((), None, ())
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
         shown = next(pretty(g) for g in groups if is_volatile(g))
@@ -81,9 +82,9 @@ def aggregate(
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
-    keys = Keys(groups, within=within, of_sets=sets is not None)
+    keys = Keys(groups, alone, within=within, of_sets=sets is not None)
     if sets is not None:
-        _check_grouping_calls(items, groups, node, ctx)
+        _check_grouping_calls(items, keys, node, ctx)
     for item, source in zip(items, _list_item_nodes(node, items)):
         if find_first_window(item) is not None:
             raise ctx.env.make_error(
@@ -98,12 +99,19 @@ def aggregate(
         )
     given = items
     if sets is not None:
-        absent = find_left_out_keys(groups, sets)
+        absent = find_left_out_keys(groups, sets, keys)
         items = [make_keys_nullable(i, absent, ctx.conf) for i in items]
     items = prove_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, given, expanded, of_sets=sets is not None, repeated=_has_repeated_sets(sets))
+    over = Aggregated(
+        Keys(groups, within=within, of_sets=sets is not None),
+        items,
+        given,
+        expanded,
+        of_sets=sets is not None,
+        repeated=_has_repeated_sets(sets),
+    )
     having = node.having if isinstance(node, q.Block) and filters else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
@@ -158,11 +166,11 @@ def _bind_having(
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
-        _check_grouping_calls([bound], groups, node, ctx)
+        _check_grouping_calls([bound], over.keys, node, ctx)
     cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
-        settled = make_keys_nullable(settled, find_left_out_keys(groups, sets), ctx.conf)
+        settled = make_keys_nullable(settled, find_left_out_keys(groups, sets, over.keys), ctx.conf)
     return cast_condition(settled, node, ctx.env)
 
 
@@ -175,7 +183,10 @@ def check_grouped(
     expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
 ) -> None:
     """Every column outside an aggregate must be grouped by: MISSING_AGGREGATION, or MISSING_GROUP_BY."""
-    bad = next(_find_ungrouped(drop_alias(expr), keys if keys is not None else Keys(groups)), None)
+    keys = keys if keys is not None else Keys(groups)
+    if isinstance(expr, Alias) and expr.id in keys.items:
+        return
+    bad = next(_find_ungrouped(drop_alias(expr), keys), None)
     if bad is None:
         return
     if isinstance(bad, ScalarSubquery):
@@ -185,7 +196,7 @@ def check_grouped(
             "using ordinal position, or wrap it in first().",
             _subquery_node(bad, node),
         )
-    if not groups:
+    if not groups and not keys.of_sets:
         ctx.env.refuse_late(
             "MISSING_GROUP_BY",
             "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
@@ -246,17 +257,17 @@ def columns_outside(expr: Expr) -> Iterator[Column]:
             yield from columns_outside(child)
 
 
-def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+def _check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: Context) -> None:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
-        if call.function.name == "grouping" and call.args[0] not in Keys(groups):
+        if call.function.name == "grouping" and call.args[0] not in keys:
             raise ctx.env.make_error(
                 "GROUPING_COLUMN_MISMATCH",
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
                 node,
             )
         written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
-        if written and written != [*map(canonicalize, groups)]:
+        if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
             raise ctx.env.make_error(
                 "GROUPING_ID_COLUMN_MISMATCH",
                 "Columns of grouping_id do not match the grouping columns.",

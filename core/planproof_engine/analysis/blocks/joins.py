@@ -1,11 +1,12 @@
 """Joins: conditions, USING and NATURAL with the columns that they merge and hide.
 
-Source: `ResolveNaturalAndUsingJoin.commonNaturalJoinProcessing`.
+Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
@@ -39,20 +40,22 @@ def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope
     kind = node.kind.lower()
     using = [i.text for i in node.using]
     if node.natural:
-        using = _list_common_names([c.name for c in left[1].columns], [c.name for c in right[1].columns], left[1])
+        # Only since 4.2 does Spark compare these names as it compares all others.
+        key = str if env.conf.before("4.2") else left[1].key
+        using = _list_common_names([c.name for c in left[1].columns], [c.name for c in right[1].columns], key)
     if using or node.natural:
         return _join_using(node, kind, using, left, right, env, outer)
     return _join_on(node, kind, left, right, env, outer)
 
 
-def _list_common_names(left: list[str], right: list[str], scope: Scope) -> list[str]:
+def _list_common_names(left: list[str], right: list[str], key: Callable[[str], str]) -> list[str]:
     """The names of the left side that the right side has too. A name counts twice only where both sides have it twice
-    (`Seq.intersect`)."""
-    there = Counter(scope.key(name) for name in right)
+    (`canonicalizedIntersect`, before 4.2 `Seq.intersect`)."""
+    there = Counter(map(key, right))
     found = []
     for name in left:
-        if there[scope.key(name)] > 0:
-            there[scope.key(name)] -= 1
+        if there[key(name)] > 0:
+            there[key(name)] -= 1
             found.append(name)
     return found
 

@@ -8,6 +8,7 @@ from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import content, holds_aggregate, refuse_generator
 from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery, Window
+from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import INT
@@ -39,7 +40,5 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
 
 
 def _find_value(count: Expr) -> object:
-    """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
-    while type(count).__name__ == "Cast":
-        count = count.children[0]
-    return getattr(count, "value", 0)
+    """The constant's value; 0 where only Spark could compute it."""
+    return constant(count, "LIMIT") if is_computable(count) else 0

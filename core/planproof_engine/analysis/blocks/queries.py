@@ -1,6 +1,6 @@
 """Queries: WITH, set operations and SELECT blocks, and the pipe syntax.
 
-Source: `CTESubstitution`, `ResolveSetOperations`, `WidenSetOperationTypes`.
+Source: `CTESubstitution`, `WidenSetOperationTypes`.
 """
 
 from __future__ import annotations

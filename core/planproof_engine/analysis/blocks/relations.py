@@ -1,6 +1,6 @@
 """FROM: tables, views, CTEs, subqueries, inline tables and table functions under their names.
 
-Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveTableValuedFunctions`, `ResolveGenerate`.
+Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveFunctions`, `ResolveGenerate`.
 """
 
 from __future__ import annotations

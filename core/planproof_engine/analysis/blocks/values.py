@@ -74,10 +74,10 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
     what it replaces by an expression with a part in it twice (`With`)."""
-    late = _is_of_now(rows)
     for value in (v for row in rows for v in row):
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
-        if computed or any(_is_no_constant(e, env, late) for e in value.walk()):
+        late = not env.conf.before("4.0") and _is_of_now(value)  # Such a value is taken as it is.
+        if computed or (not late and any(_is_no_constant(e, env) for e in value.walk())):
             raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
@@ -88,7 +88,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Refuses a value that raises where Spark computes it, cast to the type of its column. Where one is as of now, it
     computes none yet (`EvaluateUnresolvedInlineTable.earlyEvalIfPossible`)."""
-    if _is_of_now(rows):
+    if any(_is_of_now(v) for row in rows for v in row):
         return
     for at, row in enumerate(rows):
         for value, column in zip(row, typed):
@@ -108,17 +108,23 @@ _OF_NOW = (
 )
 
 
-def _is_of_now(rows: list[list[Expr]]) -> bool:
-    return any(isinstance(e, Call) and e.function.name in _OF_NOW for row in rows for v in row for e in v.walk())
+_UNFOLDED = (*UNEVALUABLE, "array_compact", "arrays_zip", "elt", "map_concat", "regexp_substr")
+_UNFOLDED_BEFORE_4 = (*_UNFOLDED, "current_catalog", "current_user", "parse_url")
+_UNFOLDED_SINCE_4 = (*_UNFOLDED, "try_parse_url", "try_url_decode", "zeroifnull")
 
 
-def _is_no_constant(expr: Expr, env: Environment, late: bool) -> bool:
-    if isinstance(expr, Call):
-        name, twice = expr.function.name, expr.function.traits.twice
-        if env.conf.before("4.0"):
-            return name in env.functions or name in UNEVALUABLE or name == "current_user"
-        return name in env.functions or name in UNEVALUABLE or (twice and not late)
-    return isinstance(expr, (Outer, Lambda))
+def _is_of_now(value: Expr) -> bool:
+    return any(isinstance(e, Call) and e.function.name in _OF_NOW for e in value.walk())
+
+
+def _is_no_constant(expr: Expr, env: Environment) -> bool:
+    if not isinstance(expr, Call):
+        return isinstance(expr, (Outer, Lambda))
+    name = expr.function.name
+    if env.conf.before("4.0"):
+        return name in env.functions or name in _UNFOLDED_BEFORE_4
+    decodes = name == "decode" and len(expr.args) == 2
+    return name in env.functions or name in _UNFOLDED_SINCE_4 or expr.function.traits.twice or decodes
 
 
 def _list_row_values(node: q.Node, ctx: Context) -> list[Expr]:

@@ -287,7 +287,7 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
 
 def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
     if function.name == "range":
-        # `ResolveTableValuedFunctions` hands the pair on as an argument, which is no constant.
+        # `ResolveFunctions` hands the pair on as an argument, which is no constant.
         condition = "INTERNAL_ERROR" if ctx.conf.before("4.0") else "NON_FOLDABLE_ARGUMENT"
         raise ctx.env.make_error(condition, "`range` needs a constant, and takes no named arguments.", node)
     if not function.names:

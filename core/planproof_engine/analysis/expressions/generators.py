@@ -1,6 +1,6 @@
 """Generators: `explode` and its kin in SELECT, in LATERAL VIEW and in FROM.
 
-Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveTableValuedFunctions`.
+Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Constants: a token's text to a typed literal, with the text that Spark prints for it.
 
-Source: `AstBuilder.visitNumericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
+Source: `AstBuilder.numericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _find_marker(path: q.VariantPath) -> str | None:
 
 def find_unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`,
-    `visitInterval`, `visitNumericLiteral`)."""
+    `visitInterval`, `numericLiteral`)."""
     for literal in tree.walk():
         if isinstance(literal, (q.TypedLiteral, q.IntervalLiteral)) or is_number(literal):
             try:

@@ -1,7 +1,7 @@
 """Sketches: HyperLogLog, theta, KLL, tuple, count-min and top-k, as aggregates and as functions of their bytes.
 
-Source: `datasketchesAggregates.scala`, `thetasketchesExpressions.scala`, `kllExpressions.scala`,
-`tupleSketchExpressions.scala`, `ApproxTopK.scala`, `CountMinSketchAgg.scala`, `bitmapExpressions.scala`.
+Source: `datasketchesAggregates.scala`, `thetasketchesAggregates.scala`, `kllAggregates.scala`, `tupleSketchAgg.scala`
+and its kin, `ApproxTopKAggregates.scala`, `CountMinSketchAgg.scala`, `bitmapExpressions.scala`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Statistical aggregates: moments, regression, percentiles, histograms.
 
-Source: `Percentile.scala`, `ApproximatePercentile.scala`, `CentralMomentAgg.scala`, `Covariance.scala`,
+Source: `percentiles.scala`, `ApproximatePercentile.scala`, `CentralMomentAgg.scala`, `Covariance.scala`,
 `linearRegression.scala`, `HistogramNumeric.scala`, `Mode.scala`.
 """
 

@@ -1,4 +1,4 @@
-"""Variants. Source: `variantExpressions.scala`, `variantMutationExpressions.scala`."""
+"""Variants. Source: `variantExpressions.scala`."""
 
 from __future__ import annotations
 

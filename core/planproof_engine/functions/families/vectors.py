@@ -1,4 +1,4 @@
-"""Vectors, which are arrays of float. Source: `vectorExpressions.scala`, `VectorAgg.scala`."""
+"""Vectors, which are arrays of float. Source: `vectorExpressions.scala`."""
 
 from __future__ import annotations
 
