@@ -17,6 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
+from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.blocks.setops import build_set_operation
@@ -351,7 +352,7 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        absent = find_left_out_keys(groups, sets)
+        absent = find_left_out_keys(groups, sets, Keys(groups, of_sets=True))
         return p.Aggregate(
             groups, tuple(make_keys_nullable(i, absent, conf) for i in _named_items(draw, items)), child, sets
         )
