@@ -194,6 +194,7 @@ def render_page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> 
         "A cell links to its tests, says how many there are, and at which commit they last passed.",
         "**held**: they publish healthy models there and stop broken ones. Anything less is named.",
         "**tests**: they exist, but no passed run is on record. `20 of 26`: it is on record for 20.",
+        "**red**: a later run of one of their suites failed.",
         f"**{_UNTRIED}**: no test. That is no judgement; see [your platform](platforms.md).",
         "",
         "`python tools/support_matrix.py` makes this page from support.yml and suites.yml.",

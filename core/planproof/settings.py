@@ -86,8 +86,9 @@ SETTINGS = (
         "guard",
         "choice",
         "on",
-        "on: a model is published only if its contract holds; watch: it is published all the same, and a warning says "
-        "what would have stopped it; off: planproof leaves it to dbt, which may drop the table and then fail",
+        "on: a model is published only if its contract holds; watch: it is published unless Spark or dbt refuses it, "
+        "and a warning says what would have stopped it; off: planproof leaves it to dbt, which may drop the table and "
+        "then fail",
         ("on", "watch", "off"),
     ),
     Setting(

@@ -31,6 +31,9 @@ OF_ITSELF = "it reads itself"
 """How a finding says that the relation which is not there is the model's own."""
 
 
+OUTDATED = "as compiled before the change: "
+"""How a finding begins of a model whose files changed since dbt compiled it."""
+
 UNREAD = "planproof does not know the schema of "
 """How a finding begins that is about a relation which the model reads, and about nothing that the model says."""
 NOT_COMPILED = "not compiled (run `dbt compile`)"
@@ -64,6 +67,9 @@ class Finding:
 
     @property
     def next_step(self) -> str:
+        if self.message.startswith(OUTDATED):
+            # Whoever mended the model or its contract would be told to mend it once more.
+            return CODES["PP112"].next_step
         if self.code == "PP111" and self.message.startswith(UNREAD) and NOT_COMPILED in self.message:
             return "Compile that model, too: `dbt compile`, or `planproof check --compile`; or give it a contract."
         if self.code == "PP111" and self.message.startswith(UNREAD):

@@ -68,6 +68,17 @@ def test_what_is_mended_is_told_as_gone(check, tmp_path):
     assert "no longer there" not in check({"open": OPEN}, "--baseline", file).output, "it was not looked at"
 
 
+def test_a_known_warning_leaves_a_healthy_model_healthy(check, tmp_path):
+    file = tmp_path / "baseline.json"
+    models = {"starry": {"sql": "select l.*, r.id as other from raw.t l, raw.t r", "parents": ["raw.t"]}}
+    assert "style: 1 of PP129" in check(models).output
+    check(models, "--write-baseline", file)
+    known = check(models, "--baseline", file)
+    assert (known.exit_code, " ✓ shop.starry" in known.output) == (0, True)
+    assert "1 in the baseline, no contract" in known.output
+    assert "unproved" not in known.output
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [(None, "cannot be read"), ("[]", "is no baseline"), ('{"version": 2, "findings": []}', "its version is 2")],

@@ -97,6 +97,8 @@ def test_explain_shows_the_plan(invoke, project):
     wrong = invoke("explain", "marts", "--project-dir", directory)
     assert wrong.exit_code == 2
     assert "did you mean 'mart'?" in wrong.stderr
+    new = invoke("explain", "brand_new", "--project-dir", directory)
+    assert "dbt has compiled no such model; if it is new, run `dbt compile`" in new.stderr
 
 
 def test_explain_names_where_the_unknown_begins(invoke, project):

@@ -23,8 +23,10 @@ def test_spark_has_each_source_that_a_rule_names() -> None:
     for jar in (Path(pyspark.__file__).parent / "jars").glob("spark-[cs][aq][tl]*.jar"):  # catalyst, sql, sql-api
         with zipfile.ZipFile(jar) as classes:
             for name in classes.namelist():
-                if name.startswith("org/apache/spark/sql/") and name.endswith(".class"):
-                    there.update(re.split(r"[/$]", name.removesuffix(".class")))
+                if not name.startswith("org/apache/spark/sql/") or not name.endswith(".class"):
+                    continue
+                there.update(re.split(r"[/$]", name.removesuffix(".class")))
+                if "$" not in name:  # a nested class stands in the file of the outer one
                     there.update(file.decode() for file in FILE.findall(classes.read(name)))
     named = {
         (str(module.relative_to(ENGINE)), name)

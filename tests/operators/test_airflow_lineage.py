@@ -56,6 +56,12 @@ def test_what_was_not_published_is_no_output_and_says_what_is_broken():
     assert said == [("id", True), ("customer", False)]
 
 
+def test_a_column_with_a_dot_in_its_name_is_one_column():
+    dotted = Finding(Verdict.VIOLATED, "PP505", "files", "`first.name`", "NOT NULL", "1 null")
+    (judged,) = [dataset for dataset in told(dotted, outcome="rejected").inputs if dataset.name == "shop.m"]
+    assert [a.column for a in judged.inputFacets["dataQualityAssertions"].assertions] == ["first.name"]
+
+
 def test_without_a_report_there_is_nothing_to_say():
     assert lineage_of(None).outputs == []
     assert lineage_of(RunReport((Report("shop.m", "failed", error="away"),))).outputs == []

@@ -110,6 +110,21 @@ def test_check_sees_a_contract_that_the_compile_does_not_know(project: Path) -> 
     assert changed(project) == {}
 
 
+def test_what_was_violated_before_a_change_asks_for_a_compile_alone(project: Path) -> None:
+    file = project / "target/manifest.json"
+    manifest = json.loads(file.read_text())
+    node = manifest["nodes"]["model.shop.totals"]
+    node["config"]["contract"] = node["contract"] = {"enforced": True}
+    node["columns"] = {"total": {"name": "total", "data_type": "int", "constraints": []}}
+    file.write_text(json.dumps(manifest))
+    assert "Cast the column" in call(project, "check").output
+    (project / "models/totals.sql").write_text(NEW)
+    said = call(project, "check").output
+    assert "as compiled before the change: total: promised int" in said
+    assert "next (PP112, PP504): Run `dbt compile`" in " ".join(said.split())
+    assert "Cast the column" not in said
+
+
 def test_a_check_is_not_told_again_once_a_folder_has_another_file(project: Path) -> None:
     def verdicts() -> str:
         return call(project, "check").output

@@ -6,13 +6,14 @@ import io
 import json
 from dataclasses import replace
 from datetime import datetime, timezone
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
 from planproof.report.details import Details
-from planproof.report.formats import FORMATS, Form, prefix_of, read_schema, render
+from planproof.report.formats import FORMATS, Form, prefix_of, render
 from planproof.report.model import Enforcement, PlaneReading, Report
 from planproof.report.run import RunReport, run_report
 from planproof_engine.finding import Finding, Rewrite, Verdict
@@ -67,7 +68,9 @@ def test_each_form_ends_with_a_line_break_and_an_empty_run_has_one_too(name: str
 
 
 def test_json_keeps_the_schema_that_is_published_with_it() -> None:
-    validator = jsonschema.Draft202012Validator(json.loads(read_schema()))
+    validator = jsonschema.Draft202012Validator(
+        json.loads((files("planproof.report") / "report-1.schema.json").read_text("utf-8"))
+    )
     form = json.loads(render(RUN, "json"))
     validator.validate(form)
     assert RunReport.from_json(render(RUN, "json")) == RUN

@@ -61,7 +61,8 @@ def explain(
     node = project.find_by_relation(what)
     if node is None or node.kind != "model":
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
-        raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
+        hint = f"did you mean {close[0]!r}?" if close else "if it is new, run `dbt compile`"
+        raise ProjectError(f"{what}: dbt has compiled no such model; {hint}")
     try:
         explained = explain_model(project, node, location.conf())
         plan = explained.plan

@@ -36,7 +36,7 @@ from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
-from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
+from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, OUTDATED, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import drop_lengths
 
@@ -73,7 +73,7 @@ def _doubt_older_text(report: Report, changed: str | None) -> Report:
         return report
     message = f"{changed} since dbt compiled it"
     doubted = [
-        replace(f, verdict=Verdict.UNPROVED, message=f"as compiled before the change: {f.message}")
+        replace(f, verdict=Verdict.UNPROVED, message=f"{OUTDATED}{f.message}")
         for f in report.findings
         if f.verdict is Verdict.VIOLATED
     ]

@@ -71,10 +71,3 @@ def prefix_of(project: Path) -> str:
             below = start.relative_to(folder).as_posix()
             return "" if below == "." else f"{below}/"
     return ""
-
-
-def read_schema() -> str:
-    """The JSON Schema of the form `json`."""
-    from importlib.resources import files
-
-    return files("planproof.report").joinpath("report-1.schema.json").read_text(encoding="utf-8")

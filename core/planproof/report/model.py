@@ -94,11 +94,13 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """violated, else unproved, else proved: a warning alone is proved. What a baseline names is not proved."""
+        """violated, else unproved, else proved: a warning alone is proved. What a baseline names is not, unless it is a
+        warning, too."""
         verdicts = {f.verdict for f in self.findings} if self.findings else ()
         if Verdict.VIOLATED in verdicts:
             return Verdict.VIOLATED
-        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped") or bool(self.details.known)
+        known = any(not k.partition(" ")[2].startswith(f"{Verdict.WARNING}:") for k in self.details.known or ())
+        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped") or known
         return Verdict.UNPROVED if left else Verdict.PROVED
 
     @property

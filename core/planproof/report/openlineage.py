@@ -66,14 +66,12 @@ def _make_event(run: RunReport, report: Report, producer: str) -> dict[str, Any]
     if stopped:
         message = report.error or "; ".join(message_of(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"
         facets["errorMessage"] = _make_facet("errorMessage", producer, message=message, programmingLanguage="SQL")
-    own = _plain_name(report.model)
-    judged = {
-        "namespace": DATASETS,
-        "name": own,
-        "inputFacets": {**_make_metrics(report, producer), **_make_assertions(report, producer)},
-    }
-    read = [{"namespace": DATASETS, "name": relation} for relation in _read(report) if relation != own]
-    written = {"namespace": DATASETS, "name": own, "facets": dict(_make_facets(report, producer))}
+    own = plain_name(report.model)
+    found = {n: _make_facet(n, producer, **content) for n, content in describe_judgement(report)}
+    judged = {"namespace": DATASETS, "name": own, "inputFacets": found}
+    read = [{"namespace": DATASETS, "name": relation} for relation in list_read(report) if relation != own]
+    made = {n: _make_facet(n, producer, **content) for n, content in describe_table(report)}
+    written = {"namespace": DATASETS, "name": own, "facets": made}
     return {
         "eventTime": run.started or datetime.now(timezone.utc).isoformat(),
         "eventType": "FAIL" if stopped else "COMPLETE",
@@ -90,7 +88,16 @@ def _make_facet(name: str, producer: str, **content: Any) -> dict[str, Any]:
     return {"_producer": producer, "_schemaURL": _FACETS[name], **content}
 
 
-def _make_assertions(report: Report, producer: str) -> dict[str, Any]:
+def describe_judgement(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The facets of what was found out of the model's table: its figures and its assertions."""
+    metrics, assertions = _describe_metrics(report), _list_assertions(report)
+    if metrics:
+        yield "dataQualityMetrics", metrics
+    if assertions:
+        yield "dataQualityAssertions", {"assertions": assertions}
+
+
+def _list_assertions(report: Report) -> list[dict[str, Any]]:
     """The terms of the contract that were decided, and whatever else is violated: what is unproved neither holds nor
     fails."""
     found: list[dict[str, Any]] = []
@@ -104,10 +111,10 @@ def _make_assertions(report: Report, producer: str) -> dict[str, Any]:
         if finding.field:
             one["column"] = split_name(finding.field)[0]
         found.append(one)
-    return {"dataQualityAssertions": _make_facet("dataQualityAssertions", producer, assertions=found)} if found else {}
+    return found
 
 
-def _make_metrics(report: Report, producer: str) -> dict[str, Any]:
+def _describe_metrics(report: Report) -> dict[str, Any]:
     """The table after its publish, as footers tell. OpenLineage's bounds are numbers: others are left out."""
     change = report.details.change
     if change is None or report.outcome != "published" or change.after.unread:
@@ -117,7 +124,7 @@ def _make_metrics(report: Report, producer: str) -> dict[str, Any]:
         known = {"nullCount": c.nulls, "distinctCount": c.distinct, **_bounds(c)}
         columns[c.name] = {key: value for key, value in known.items() if value is not None}
     rows = {} if change.after.rows is None else {"rowCount": change.after.rows}
-    return {"dataQualityMetrics": _make_facet("dataQualityMetrics", producer, columnMetrics=columns, **rows)}
+    return {"columnMetrics": columns, **rows}
 
 
 def _bounds(column: Values) -> dict[str, float]:
@@ -127,25 +134,23 @@ def _bounds(column: Values) -> dict[str, float]:
     return {key: bound for key, bound in bounds.items() if math.isfinite(bound)}  # JSON has no infinity.
 
 
-def _make_facets(report: Report, producer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def describe_table(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The facets of the model's table itself: its schema, and what each column is made of."""
     schemas = {reading.plane: reading.schema for reading in report.planes if reading.schema}
     columns = schemas.get("analyzed") or schemas.get("catalog") or schemas.get("logical")
     if columns:
-        yield "schema", _make_facet("schema", producer, fields=[{"name": n, "type": kind} for n, kind, _ in columns])
+        yield "schema", {"fields": [{"name": n, "type": kind} for n, kind, _ in columns]}
     lineage = report.details.lineage
     if lineage:
         made = {name: {"inputFields": _convert_sources(sources)} for name, sources in lineage["columns"]}
-        yield (
-            "columnLineage",
-            _make_facet("columnLineage", producer, fields=made, dataset=_convert_sources(lineage["rows"])),
-        )
+        yield "columnLineage", {"fields": made, "dataset": _convert_sources(lineage["rows"])}
 
 
 def _convert_sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
     return [
         {
             "namespace": DATASETS,
-            "name": _plain_name(relation),
+            "name": plain_name(relation),
             "field": column,
             "transformations": [{"type": "DIRECT" if how in _DIRECT else "INDIRECT", "subtype": _SUBTYPES[how]}],
         }
@@ -153,14 +158,14 @@ def _convert_sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _read(report: Report) -> list[str]:
+def list_read(report: Report) -> list[str]:
     """The relations that the model reads, once each."""
     lineage = report.details.lineage or {"columns": [], "rows": []}
     sources = [source for _, listed in lineage["columns"] for source in listed] + list(lineage["rows"])
     named = [relation for relation, _, _ in sources] + list(report.details.inputs or ())
-    return list(dict.fromkeys(map(_plain_name, named)))
+    return list(dict.fromkeys(map(plain_name, named)))
 
 
-def _plain_name(relation: str) -> str:
+def plain_name(relation: str) -> str:
     """A dotted name without backticks and without Spark's own catalog."""
     return relation.replace("`", "").removeprefix("spark_catalog.")

@@ -147,10 +147,7 @@ def _wrap_aliases(c: Cursor, node: q.Node) -> q.Node:
 
 def named_expressions(c: Cursor) -> list[q.Node]:
     """One or more, between commas."""
-    found = [named_expression(c)]
-    while c.skip(","):
-        found.append(named_expression(c))
-    return found
+    return c.read_list(named_expression)
 
 
 def table_alias(c: Cursor) -> q.TableAlias | None:
@@ -177,10 +174,7 @@ def bare_alias(c: Cursor) -> q.Identifier | None:
 
 def sort_items(c: Cursor) -> list[q.Ordered]:
     """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
-    found = [sort_item(c)]
-    while c.skip(","):
-        found.append(sort_item(c))
-    return found
+    return c.read_list(sort_item)
 
 
 def sort_item(c: Cursor) -> q.Ordered:

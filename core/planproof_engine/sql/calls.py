@@ -40,10 +40,7 @@ def call(c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str
 
 def arguments(c: Cursor) -> list[q.Node]:
     """One or more, between commas."""
-    found = [argument(c)]
-    while c.skip(","):
-        found.append(argument(c))
-    return found
+    return c.read_list(argument)
 
 
 def argument(c: Cursor) -> q.Node:
@@ -97,10 +94,7 @@ def window_spec(c: Cursor) -> q.Window:
         node.cluster = c.kind == "CLUSTER"
         c.advance()
         c.advance()
-        keys = [c.rules.expression(c)]
-        while c.skip(","):
-            keys.append(c.rules.expression(c))
-        node.partition_by = keys
+        node.partition_by = c.read_list(c.rules.expression)
     if not node.cluster and c.kind in ("ORDER", "SORT") and c.peek() == "BY":
         c.advance()
         c.advance()

@@ -50,9 +50,7 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
     start = c.start
     c.take("GROUP")
     c.take("BY")
-    found = [_grouping(c, aliases)]
-    while c.skip(","):
-        found.append(_grouping(c, aliases))
+    found = c.read_list(lambda c: _grouping(c, aliases))
     node = q.Group(found)
     if c.kind == "WITH" and c.peek() in ("ROLLUP", "CUBE"):
         node.with_kind = c.peek()
@@ -89,9 +87,7 @@ def _grouping_analytics(c: Cursor) -> q.Node | None:
 
 def _grouping_list(c: Cursor, read: Callable[[Cursor], q.Node]) -> list[q.Node]:
     c.take("(")
-    found = [read(c)]
-    while c.skip(","):
-        found.append(read(c))
+    found = c.read_list(read)
     c.take(")")
     return found
 

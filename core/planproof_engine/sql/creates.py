@@ -323,9 +323,7 @@ def declare(c: Cursor) -> q.Node:
     replace = c.skip_all("OR", "REPLACE")
     if c.kind in ("VAR", "VARIABLE") and c.peek() in WORDS:
         c.advance()
-    names = [_variable(c)]
-    while c.skip(","):
-        names.append(_variable(c))
+    names = c.read_list(_variable)
     node = DeclareVariable(names, replace=replace)
     if c.kind == "CURSOR" or (c.kind in ("ASENSITIVE", "INSENSITIVE") and c.peek() == "CURSOR"):
         c.refuse_construct("a cursor")

@@ -16,6 +16,7 @@ from planproof_engine.sql.tokens import tokens_of
 from planproof_engine.sql.versions import list_lacking
 
 Node = TypeVar("Node", bound=q.Node)
+T = TypeVar("T")
 
 
 class Rules(NamedTuple):
@@ -125,6 +126,13 @@ class Cursor:
             self.kind = self.kinds[self.i]
             return True
         return False
+
+    def read_list(self, read: Callable[[Cursor], T]) -> list[T]:
+        """One or more, between commas."""
+        found = [read(self)]
+        while self.skip(","):
+            found.append(read(self))
+        return found
 
     def skip_all(self, *kinds: str) -> bool:
         """Steps over these tokens if exactly they come next."""

@@ -240,10 +240,7 @@ def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: i
 
 def expressions(c: Cursor) -> list[q.Node]:
     """One or more, between commas."""
-    found = [expression(c)]
-    while c.skip(","):
-        found.append(expression(c))
-    return found
+    return c.read_list(expression)
 
 
 def _balance(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:

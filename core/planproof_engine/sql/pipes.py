@@ -57,10 +57,7 @@ def _extend(c: Cursor, before: q.Query) -> q.Pipe:
 
 def _assign(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
-    found = [assignment(c)]
-    while c.skip(","):
-        found.append(assignment(c))
-    return q.PipeSet(before, found)
+    return q.PipeSet(before, c.read_list(assignment))
 
 
 def assignment(c: Cursor) -> q.EQ:
@@ -73,10 +70,7 @@ def assignment(c: Cursor) -> q.EQ:
 
 def _drop(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
-    found = [_dropped_column(c)]
-    while c.skip(","):
-        found.append(_dropped_column(c))
-    return q.PipeDrop(before, found)
+    return q.PipeDrop(before, c.read_list(_dropped_column))
 
 
 def _dropped_column(c: Cursor) -> q.Column:

@@ -38,9 +38,7 @@ def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
     name = c.identifier()
     c.take("IN")
     c.take("(")
-    columns = [_unpivot_set(c, multi)]
-    while c.skip(","):
-        columns.append(_unpivot_set(c, multi))
+    columns = c.read_list(lambda c: _unpivot_set(c, multi))
     c.take(")")
     c.take(")")
     node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, bare_alias(c))

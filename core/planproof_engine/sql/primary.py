@@ -176,9 +176,7 @@ def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
     if c.kind == "EXCEPT" and c.peek() == "(" and _has_except(c):
         c.advance()
         c.advance()
-        names = [multipart(c)]
-        while c.skip(","):
-            names.append(multipart(c))
+        names = c.read_list(multipart)
         c.take(")")
         node.except_ = [column(c, name) for name in names]
     return c.place(node, start)
@@ -283,10 +281,8 @@ def _parenthesis(c: Cursor) -> q.Node:
         return c.place(q.Lambda(parameters, c.rules.expression(c)), start)
     c.advance()
     first = c.rules.named_expression(c)
-    if c.kind == ",":
-        members = [first]
-        while c.skip(","):
-            members.append(c.rules.named_expression(c))
+    if c.skip(","):
+        members = [first, *c.read_list(c.rules.named_expression)]
         c.take(")")
         return c.place(q.Tuple(members), start)
     if isinstance(first, (q.Alias, q.Aliases)):

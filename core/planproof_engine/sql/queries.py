@@ -62,10 +62,7 @@ def ctes(c: Cursor) -> q.With:
     recursive = c.kind == "RECURSIVE" and c.peek() in WORDS and c.peek() != "AS"
     if recursive:
         c.advance()
-    found = [_cte(c)]
-    while c.skip(","):
-        found.append(_cte(c))
-    return c.place(q.With(found, recursive), start)
+    return c.place(q.With(c.read_list(_cte), recursive), start)
 
 
 def _cte(c: Cursor) -> q.CTE:
@@ -239,9 +236,7 @@ def _transform(c: Cursor, source: q.From | None) -> q.Transform:
 
 def _transform_columns(c: Cursor) -> list[q.ColumnDef]:
     grouped = c.skip("(")
-    found = [_transform_column(c)]
-    while c.skip(","):
-        found.append(_transform_column(c))
+    found = c.read_list(_transform_column)
     if grouped:
         c.take(")")
     if len({column.type is None for column in found}) > 1:

@@ -432,11 +432,7 @@ def _table_function(
     c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None
 ) -> q.TableFunction:
     c.advance()
-    arguments = []
-    if c.kind != ")":
-        arguments.append(_table_function_argument(c))
-        while c.skip(","):
-            arguments.append(_table_function_argument(c))
+    arguments = c.read_list(_table_function_argument) if c.kind != ")" else []
     c.take(")")
     call = c.place(q.Call(name, arguments, parts), start)
     if (c.kind, c.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
@@ -481,9 +477,7 @@ def _parse_in_parentheses(c: Cursor, read: Callable[[Cursor], Part]) -> list[Par
     if not grouped:
         return [read(c)]
     c.advance()
-    found = [read(c)]
-    while c.skip(","):
-        found.append(read(c))
+    found = c.read_list(read)
     c.take(")")
     return found
 

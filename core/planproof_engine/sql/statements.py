@@ -109,17 +109,12 @@ def _set_statement(c: Cursor) -> q.Node:
     c.advance()
     if c.kind == "(" or c.kind not in WORDS:
         return _set_row(c)
-    found = [assignment(c)]
-    while c.skip(","):
-        found.append(assignment(c))
-    return SetVariable(found)
+    return SetVariable(c.read_list(assignment))
 
 
 def _set_row(c: Cursor) -> SetVariable:
     c.take("(")
-    names = [column(c, multipart(c))]
-    while c.skip(","):
-        names.append(column(c, multipart(c)))
+    names = c.read_list(lambda c: column(c, multipart(c)))
     c.take(")")
     c.take("=")
     c.take("(")
@@ -217,10 +212,7 @@ def _execute(c: Cursor) -> ExecuteImmediate:
     c.take("IMMEDIATE")
     node = ExecuteImmediate(_immediate_text(c))
     if c.skip("INTO"):
-        into = [column(c, multipart(c))]
-        while c.skip(","):
-            into.append(column(c, multipart(c)))
-        node.into = into
+        node.into = c.read_list(lambda c: column(c, multipart(c)))
     if c.skip("USING"):
         grouped = c.kind == "(" and c.kinds[find_closing(c, c.i) + 1] in ("EOF", ";")
         if grouped:

@@ -53,7 +53,6 @@ def _is(*classes: type) -> Callable[[n.DataType], bool]:
 ANY = Kind("ANY", lambda t: True)
 NUMERIC = Kind("NUMERIC", n.is_numeric, n.DOUBLE)
 INTEGRAL = Kind("INTEGRAL", n.is_integral, n.INT)
-FRACTIONAL = Kind("FRACTIONAL", lambda t: isinstance(t, n.Decimal) or t in (n.FLOAT, n.DOUBLE), n.DOUBLE)
 DECIMAL = Kind("DECIMAL", _is(n.Decimal), n.Decimal(38, 18))
 ANY_STRING = Kind("STRING", _is(n.String), n.STRING)
 ANY_TIMESTAMP = Kind("TIMESTAMP", lambda t: t in (n.TIMESTAMP, n.TIMESTAMP_NTZ), n.TIMESTAMP)
@@ -66,8 +65,6 @@ DAY_TIME = Kind(
 YEAR_MONTH = Kind(
     "INTERVAL YEAR TO MONTH", lambda t: isinstance(t, n.Interval) and t.year_month, n.Interval("year", "month")
 )
-ATOMIC = Kind("ATOMIC", lambda t: is_atomic(t))
-ORDERABLE = Kind("ORDERABLE", lambda t: is_orderable(t))
 
 
 def is_atomic(t: n.DataType) -> bool:

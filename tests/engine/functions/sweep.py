@@ -275,6 +275,11 @@ def main() -> int:
     options = _options()
     named = options.family or options.function
     chosen = selected(options.family, options.function) if named or not options.texts else []
+    missed = set(options.function) - {name for _, lines in chosen for name, _ in lines}
+    if missed:
+        raise SystemExit(
+            f"not swept: {', '.join(sorted(missed))}; a line in a table and a name in names.py are missing"
+        )
     groups = list(texts.TEXTS) if not named and not options.texts else options.texts
     start = time.monotonic()
     with ExitStack() as stack:

@@ -352,7 +352,7 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        absent = find_left_out_keys(groups, sets, Keys(groups, of_sets=True))
+        absent = find_left_out_keys(groups, sets, Keys(groups))
         return p.Aggregate(
             groups, tuple(make_keys_nullable(i, absent, conf) for i in _named_items(draw, items)), child, sets
         )

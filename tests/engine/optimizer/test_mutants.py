@@ -11,11 +11,11 @@ from typing import Any
 import generator
 import pytest
 import rows
+from conditions import CONDITIONS, Condition
 
-from planproof_engine.optimizer.condition import Condition
 from planproof_engine.optimizer.rules import RULES
 
-MUTANTS = [(rule, condition) for rule in RULES for condition in sys.modules[rule.__module__].CONDITIONS]
+MUTANTS = [(rule, condition) for rule in RULES for condition in CONDITIONS[rule.__name__]]
 TRIES, EXPRESSIONS = 40, 500
 
 

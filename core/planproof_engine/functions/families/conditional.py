@@ -11,13 +11,12 @@ from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, EVERY,
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
 from planproof_engine.functions import arithmetic as a
-from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_types_mismatch
+from planproof_engine.functions.bind import cast_to_common, cast_unless_same
 from planproof_engine.functions.collation import collate_arguments, collate_shared
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.operators import comparable_operands
+from planproof_engine.functions.families.operators import cast_branches, check_branches, comparable_operands
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
-from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
-from planproof_engine.types.coercion import find_wider
+from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
 
 
@@ -36,21 +35,6 @@ def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
 
 def _check_nullif(args: Args, conf: Conf) -> Mismatch | None:
     return _equal(a.equality(collate_shared("=", args, conf), conf), conf)
-
-
-def _cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The last two arguments meet as the branches of IF."""
-    *rest, left, right = args
-    if not same_type(left.type, right.type, conf.case_sensitive):
-        target = find_wider(left.type, right.type, conf)
-        if target is not None:
-            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
-    return [*rest, left, right]
-
-
-def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
-    left, right = args[-2:]
-    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
 
 
 def _zero_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -130,7 +114,7 @@ def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) ->
 TABLE: Table = lines(
     _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
-    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_cast_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
     fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_nullif, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
     fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_zero_comparison, traits=ANSI_RAISES),
     fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zero_operands, coerce=Coerce.NONE, check=_check_zero, traits=ANSI_RAISES),

@@ -248,23 +248,34 @@ def _check_members(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
-    predicate, left, right = args
+def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The last two arguments meet as the branches of IF."""
+    *rest, left, right = args
     if not same_type(left.type, right.type, conf.case_sensitive):
         target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
+    return [*rest, left, right]
+
+
+def check_branches(args: Args, conf: Conf) -> Mismatch | None:
+    """Refuses branches whose types do not meet."""
+    left, right = args[-2:]
+    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
+
+
+def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
+    predicate, left, right = cast_branches(args, conf)
     if predicate.type == VOID and same_type(left.type, right.type, conf.case_sensitive):
         predicate = cast_unless_same(predicate, BOOLEAN, conf)
     return [predicate, left, right]
 
 
 def _if_check(args: Args, conf: Conf) -> Mismatch | None:
-    predicate, left, right = args
-    if predicate.type != BOOLEAN:
-        return make_input_mismatch(0, predicate, "BOOLEAN")
-    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
+    if args[0].type != BOOLEAN:
+        return make_input_mismatch(0, args[0], "BOOLEAN")
+    return check_branches(args, conf)
 
 
 def merge_types(args: Args, conf: Conf) -> DataType:

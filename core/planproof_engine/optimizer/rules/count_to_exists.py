@@ -9,7 +9,6 @@ from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, FLAGS_KEPT, Condition
 from planproof_engine.optimizer.construct import FALSE, make_call
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import fits
@@ -17,13 +16,6 @@ from planproof_engine.optimizer.retype import fits
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
 """What a comparison of a count with a constant asks: for some, or for none. All are false of Spark's old size of NULL,
 which is -1."""
-
-CONDITIONS = (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    Condition("a null of the test keeps nothing", "_may_be_null", False),
-    FLAGS_KEPT,
-)
 
 
 def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -10,7 +10,6 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.accesses import keeps_elements
-from planproof_engine.optimizer.condition import FLAGS_KEPT, NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, replace_variables, retype, substitute
@@ -20,13 +19,6 @@ from planproof_engine.types import Array
 _SIDES = ("map_keys", "map_values")
 _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transform_values", 1): "transform"}
 """What gives the keys (0) or values (1) of a map function's result, over the keys or values of its argument."""
-
-CONDITIONS = (
-    Condition("uses one side alone", "_uses_one_side", True),
-    FLAGS_KEPT,
-    VARIABLES_KEPT,
-    NAMES_KEPT,
-)
 
 
 def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:

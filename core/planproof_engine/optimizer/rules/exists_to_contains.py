@@ -9,16 +9,8 @@ from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, INDEPENDENT, Condition
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 from planproof_engine.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
-
-CONDITIONS = (
-    Condition("is never null", "_is_never_null", True),
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    INDEPENDENT,
-)
 
 _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 

@@ -9,17 +9,9 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, INDEPENDENT, Condition
 from planproof_engine.optimizer.construct import FALSE, make_call, make_int
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 from planproof_engine.types import Array
-
-CONDITIONS = (
-    Condition("may be null", "_may_be_null", False),
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    INDEPENDENT,
-)
 
 
 def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:

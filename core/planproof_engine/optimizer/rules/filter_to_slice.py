@@ -9,18 +9,9 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import CANNOT_RAISE, Condition
 from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.types import INT
-
-CONDITIONS = (
-    Condition("is not negative", "_is_not_negative", True),
-    Condition("is below the greatest int", "_fits_an_int", True),
-    CANNOT_RAISE,
-    Condition("is deterministic", "_is_deterministic", True),
-    Condition("uses none of the variables", "_is_independent", True),
-)
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:

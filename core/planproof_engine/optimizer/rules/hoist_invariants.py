@@ -34,14 +34,6 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    FLAGS_KEPT,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-    Condition,
-)
 from planproof_engine.optimizer.construct import bind_once, make_call, make_int
 from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
@@ -51,19 +43,6 @@ from planproof_engine.types import VOID, String, Struct, walk
 from planproof_engine.types.casts import can_up_cast
 
 _READERS = (Call, GetField, GetFieldOfElements)
-
-CONDITIONS = (
-    Condition("uses none of the variables", "_is_reached", False),
-    CANNOT_RAISE,
-    Condition("evaluates first of all", "nulls_before", []),
-    Condition("holds nothing that raises below", "may_raise_below", False),
-    Condition("stands in no branch behind", "_is_in_branch", False, "planproof_engine.optimizer.laws"),
-    Condition("stands nowhere else", "_is_there_alone", True),
-    DETERMINISTIC,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-    FLAGS_KEPT,
-)
 
 
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -13,7 +13,6 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
-from planproof_engine.optimizer.condition import FLAGS_KEPT, NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.costs import weigh_type
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
 from planproof_engine.optimizer.retype import fits, retype, substitute
@@ -23,16 +22,6 @@ from planproof_engine.types import Array, DataType, Map, Struct, walk
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again
 costs more (`tests/benchmarks/lambdas.py --tried`)."""
-
-
-CONDITIONS = (
-    Condition("through its fields alone", "_uses_fields_alone", True),
-    FLAGS_KEPT,
-    VARIABLES_KEPT,
-    Condition("the names of the fields differ", "_differ", True),
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-)
 
 
 def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -5,33 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, fresh_id
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.condition import (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    FLAGS_KEPT,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-)
-from planproof_engine.optimizer.construct import make_call, make_int
+from planproof_engine.optimizer.construct import bind_once
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import fits, retype, substitute
+from planproof_engine.optimizer.retype import fits, retype
 from planproof_engine.records import evolve
-
-CONDITIONS = (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    FLAGS_KEPT,
-    NAMES_KEPT,
-    PLAIN_STRINGS,
-)
 
 
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -81,7 +65,7 @@ def _share_loop(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
             continue
         first = laws.nulls_before(function.body, loop, conf) == []
         if (first or (_is_certain(function.body, loop) and not may_raise(loop, conf))) and is_deterministic(loop):
-            body = _bind(function.body, loop, conf, registry)
+            body = bind_once(function.body, loop, loop, conf, registry)
             if body is not None:
                 return evolve(function, body=body)
     return function
@@ -120,15 +104,3 @@ def _is_certain(body: Expr, loop: Call) -> bool:
         return False
     evaluated = body.args[: body.function.count_evaluated(len(body.args))]
     return any(_is_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
-
-
-def _bind(body: Expr, loop: Call, conf: Conf, registry: Registry) -> Expr | None:
-    """`transform(array(loop), v -> body with v in place of the loop)[0]`; None where the variable does not fit in."""
-    variable = Variable(fresh_id(), "v", loop.type, loop.nullable)
-    try:
-        within = substitute(body, lambda e: variable if is_alike(loop, e) else None, conf)
-    except Mismatch:
-        return None
-    once = make_call("array", (loop,), conf, registry)
-    shared = make_call("transform", (once, Lambda((variable,), within)), conf, registry)
-    return make_call("getarrayitem", (shared, make_int(0)), conf, registry)

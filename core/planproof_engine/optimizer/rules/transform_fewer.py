@@ -8,7 +8,6 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer.condition import CANNOT_RAISE, DETERMINISTIC, Condition
 from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import retype
@@ -23,12 +22,6 @@ _ENDS = {
     ("try_element_at", -1): -1,
 }
 """Calls that read the first (1) or last (-1) element, by name and index."""
-
-CONDITIONS = (
-    CANNOT_RAISE,
-    DETERMINISTIC,
-    Condition("does not use the index", "_is_without_index", True),
-)
 
 
 def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
