@@ -359,7 +359,9 @@ def column_of(expr: Expr) -> Column:
     if isinstance(expr, Column):
         if expr.span is None:
             return expr
-        return Column(expr.id, expr.name, expr.type, expr.nullable, expr.qualifier, expr.known, expr.doubt)
+        return Column(
+            expr.id, expr.name, expr.type, expr.nullable, expr.qualifier, expr.known, expr.doubt, late=expr.late
+        )
     if isinstance(expr, Alias):
         if not expr.nullable:
             doubt = "the flag of an item found at a place that may be null" if _has_false_flag(expr.child) else None

@@ -74,7 +74,8 @@ class Column(Expr):
 
     `qualifier` holds Spark's qualifier, outermost part first; with dots between it is the field's relation. `span` is
     the place of this reference in the text; a plan's output has none. `repeats`: the text says the column's expression
-    once more in place of its name. HAVING and ORDER BY may do so: `GROUP BY a + 1 HAVING a + 1 > 2`.
+    once more in place of its name. HAVING and ORDER BY may do so: `GROUP BY a + 1 HAVING a + 1 > 2`. `late`: Spark
+    takes it for one that may be null until it looks into the SQL function that makes it.
     """
 
     id: int
@@ -86,6 +87,7 @@ class Column(Expr):
     doubt: str | None = field(default=None, compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
     repeats: bool = field(default=False, compare=False, repr=False)
+    late: bool = field(default=False, compare=False, repr=False)
 
     @property
     def evidence(self) -> str | None:

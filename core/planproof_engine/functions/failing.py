@@ -70,6 +70,9 @@ def _raises(expr: Expr, conf: Conf) -> bool:
     name, args = expr.function.name, expr.args
     if name in _CASTS:
         return _fails(args[0], expr.type, conf.ansi)
+    if name == "to_number" and _find_value(args[0], str) == "":
+        # A format with a point or commas took an empty text for NULL before 4.1.
+        return not conf.before("4.1") or not re.search("[.,DG]", _find_value(args[1], str) or ".", re.I)
     always, ansi = _ALWAYS.get(name), _ANSI.get(name) if conf.ansi else None
     return any(rule is not None and rule(args, expr.type) for rule in (always, ansi))
 
@@ -181,7 +184,7 @@ _CONVERSION = r"%(?:\d+\$)?[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?(?:[bBhHsScCdoxXeEf
 
 def _has_no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
     text = _find_value(args[0], str)
-    return bool(text) and not any(c.isdigit() for c in text)  # An empty text gave NULL before 4.1.
+    return text is not None and not any(c.isdigit() for c in text)
 
 
 def _is_no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
@@ -196,11 +199,22 @@ def _is_no_date(args: Sequence[Expr], data_type: DataType) -> bool:
 
 def _is_no_json(args: Sequence[Expr], data_type: DataType) -> bool:
     text = _find_value(args[0], str)
+    if text is None:
+        return False
     try:
-        json.JSONDecoder().raw_decode((text or "null").strip())
-    except json.JSONDecodeError:
+        _JSON.raw_decode(text.strip())
+    except ValueError:
         return True
-    return text is not None and not text.strip()
+    return bool(re.match(r"\s*-?0\d", text))
+
+
+def _refuse(found: object) -> None:
+    """Refuses NaN, an infinite number, and an object with a key twice."""
+    if not isinstance(found, list) or len(dict(found)) < len(found):
+        raise ValueError(found)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse)
 
 
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")

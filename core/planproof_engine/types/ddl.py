@@ -116,6 +116,10 @@ class _Reader:
         if word in _ATOMS:
             self.skip("precision")
             return _ATOMS[word]
+        return self.unknown(word)
+
+    def unknown(self, word: str) -> n.DataType:
+        """What stands for a word that names no type."""
         self.at -= 1
         raise self.fail("a type")
 
@@ -222,6 +226,19 @@ class _Reader:
         return n.Geo(kind, srid)
 
 
+class _Lenient(_Reader):
+    """Reads past words that name no type."""
+
+    first = ""
+
+    def unknown(self, word: str) -> n.DataType:
+        if not re.fullmatch(r"[a-z_]\w*", word):
+            return super().unknown(word)
+        self.first = self.first or word
+        self.parameters()
+        return n.VOID
+
+
 _WITH_ZONE = (("with", "local"), ("with", "time"))
 
 _COMPOSITES: dict[str, Callable[[_Reader], n.DataType]] = {
@@ -240,6 +257,16 @@ _COMPOSITES: dict[str, Callable[[_Reader], n.DataType]] = {
     "geometry": lambda r: r.geo("geometry"),
     "geography": lambda r: r.geo("geography"),
 }
+
+
+def find_unknown_type(text: str) -> str:
+    """The first word of a type text that stands for a type and names none; empty where there is none. Raises
+    TypeSyntaxError where the text is no type, whatever its words name."""
+    reader = _Lenient(text, False)
+    reader.type()
+    if reader.peek():
+        raise reader.fail("the end")
+    return reader.first
 
 
 def parse_type(text: str, *, timestamp_ntz: bool = False) -> n.DataType:

@@ -139,7 +139,8 @@ def _own_values(node: Plan) -> Hashable:
     if isinstance(node, Scan):
         found = node.relation
     elif isinstance(node, Values):
-        found = node.rows
+        # Each reading of VALUES is another table to Spark (`LocalRelation`).
+        found = node.rows or node.call, *(c.id for c in node.output if node.call is None)
     elif isinstance(node, Join):
         found = node.kind
     elif isinstance(node, SetOperation):

@@ -29,6 +29,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer,
 )
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
+from planproof_engine.analysis.script.flags import loosen_grouped, loosen_output
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -102,6 +103,7 @@ def aggregate(
         absent = find_left_out_keys(groups, sets, keys)
         items = [make_keys_nullable(i, absent, ctx.conf) for i in items]
     items = prove_by_groups(items, groups, sets, ctx.conf)
+    items = loosen_grouped(items, keys, ctx.env)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
     over = Aggregated(
@@ -116,6 +118,7 @@ def aggregate(
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
+        plan = loosen_output(plan, ctx.env) if over.extended else plan
     if sets is None:
         _refuse_unrepeated([*items, *(plan.expressions if having is not None else ())], groups, group or node, ctx)
     return Grouped(plan, items, over)

@@ -35,6 +35,7 @@ from planproof_engine.analysis.refusals.checks import (
 )
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
+from planproof_engine.analysis.script.flags import loosen_output
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
@@ -137,7 +138,8 @@ class _Clause:
         ]
         self._check(keys, out_of_reach)
         self._refuse_volatile([*positions, *keys])
-        return Ordered((*positions, *keys), self.plan)
+        reached = len(self._add_missing(keys)) > len(self.output)
+        return Ordered((*positions, *keys), loosen_output(self.plan, self.env) if reached else self.plan)
 
     def _bind_keys(self, nodes: list[q.Node], out_of_reach: bool) -> list[Sort]:
         """The keys. What is wrong with another one comes before a `grouping(..)` of no grouping sets."""

@@ -23,7 +23,7 @@ from planproof_engine.analysis.refusals.earlier import (
     find_position_beyond,
     is_checked,
 )
-from planproof_engine.analysis.script.routines import make_results_nullable
+from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
@@ -242,8 +242,8 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
             if with_.recursive and refers(cte.query, name.lower()):
                 plan = bind_recursive_cte(cte, name, names, inner, outer, _bind_ctes)
             else:
-                plan = rename_columns(bind_query(cte.query, inner, outer), name, names, env, cte)
-            plan = make_results_nullable(plan, env) if env.functions else plan
+                query = loosen_output(bind_query(cte.query, inner, outer), env)
+                plan = open_results(rename_columns(query, name, names, env, cte), query, env)
             found[name.lower()] = Cte(name, plan, late=late[0] if late else None, size=env.growth.end(before))
         except AnalysisError as error:
             error = late[0] if late and is_checked(error) else error

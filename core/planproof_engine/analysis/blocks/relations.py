@@ -24,7 +24,7 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
 from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
-from planproof_engine.analysis.script import routines
+from planproof_engine.analysis.script import flags, routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
@@ -263,13 +263,17 @@ def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment
             f"expressions: {len(output)}.{_explain_alias(alias)}",
             node,
         )
-    renamed = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(output))
+    late = bool(names) and isinstance(plan, Values) and plan.call is not None and flags.is_of_routine(plan.call, env)
+    renamed = tuple(
+        evolve(c, name=names[i] if names else c.name, qualifier=(name,), late=late or c.late)
+        for i, c in enumerate(output)
+    )
     return Named((name,), plan, renamed)
 
 
 def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     try:
-        plan = env.bind_query(node.query, env, outer)
+        plan = flags.loosen_output(env.bind_query(node.query, env, outer), env)
     except AnalysisError as error:
         names = node.alias.columns if node.alias is not None else ()
         raise find_count_error(names, node.query, error, node, env) or error from None

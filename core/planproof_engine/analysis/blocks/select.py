@@ -39,6 +39,7 @@ from planproof_engine.analysis.refusals.earlier import (
 )
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
+from planproof_engine.analysis.script.flags import loosen_block
 from planproof_engine.expr import (
     Alias,
     Column,
@@ -136,6 +137,8 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     else:
         if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
             refuse_outer(_list_window_columns(items.exprs), "the window", node, env)
+        exprs = loosen_block(items.exprs, env, windows=bool(found & WINDOW), lateral=bool(items.lateral))
+        items = evolve(items, exprs=exprs)
         plan = Project(tuple(items.exprs), items.add_generators(child))
     plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
     if node.hint is not None:

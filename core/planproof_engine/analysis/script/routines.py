@@ -15,11 +15,11 @@ from planproof_engine.analysis.expressions.constants import find_row
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.functions.bind import cast_unless_equal, check_cast
-from planproof_engine.logical.nodes import Named, Plan, Values
+from planproof_engine.logical.nodes import Plan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
@@ -80,13 +80,14 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
         raise ctx.env.make_error(
             "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
         )
-    if ctx.lambdas is not None:
+    args, columns = _bind_arguments(routine, node, ctx)
+    around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
+    if ctx.lambdas is not None or around:
         raise ctx.env.make_error(
             "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
             f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
             node,
         )
-    args, columns = _bind_arguments(routine, node, ctx)
     body = _bind_body(routine, columns, ctx)
     returns = routine.node.returns
     # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
@@ -138,27 +139,6 @@ def _bind_rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> P
     body = routine.node.body
     assert isinstance(body, q.Query)
     return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
-
-
-def make_results_nullable(plan: Plan, env: Environment) -> Plan:
-    """The plan of a CTE, whose columns Spark takes over before it looks into SQL functions: they may be null to it.
-
-    Source: `SQLFunctionExpression.nullable`, `CTERelationRef`.
-    """
-    made: set[int] = set()
-    for node in reversed(list(plan.walk())):
-        for item in node.expressions:
-            if isinstance(item, Alias) and any(_is_of_routine(e, made, env) for e in item.child.walk()):
-                made.add(item.id)
-    if not made or not isinstance(plan, Named):
-        return plan
-    return evolve(plan, output=tuple(evolve(c, nullable=True) if c.id in made else c for c in plan.output))
-
-
-def _is_of_routine(e: Expr, made: set[int], env: Environment) -> bool:
-    if isinstance(e, Column):
-        return e.id in made
-    return isinstance(e, Call) and e.function.name.lower() in env.functions
 
 
 def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:

@@ -43,6 +43,7 @@ from planproof_engine.types import (
     parse_type,
     walk,
 )
+from planproof_engine.types.ddl import find_unknown_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
@@ -111,9 +112,17 @@ def _check_schema(text: str) -> Mismatch | None:
         return Mismatch("PARSE_EMPTY_STATEMENT", "the schema is empty.", whole=True)
     if text.isidentifier():
         return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
-    if _is_no_type(text):
+    try:
+        named: str | None = "" if _RICHER.search(text) else find_unknown_type(text)
+    except TypeSyntaxError:
+        named = None
+    if named is None or _is_no_type(text):
         return Mismatch("PARSE_SYNTAX_ERROR", f"the schema {text!r} is neither a type nor a list of columns.", whole=True)
-    return None
+    return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{named.upper()}".', whole=True) if named else None
+
+
+_RICHER = re.compile(r"[^\w\s<>(),:.-]|\b(?:as|collate|comment|decimal|default|generated|interval|not|time|timestamp\w*)\b", re.I)
+"""What the grammar of columns and types may hold that `find_unknown_type` does not read as Spark does."""
 
 
 def _is_no_type(text: str) -> bool:

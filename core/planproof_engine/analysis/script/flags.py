@@ -1,0 +1,129 @@
+"""Flags within types that Spark gives too early: where what reads an item is bound before Spark looks into the SQL
+functions that the item calls. It corrects a column's own flag later, but no flag within the column's type.
+
+Source: `ResolveSQLFunctions`, `SQLFunctionExpression.nullable`, `UpdateAttributeNullability`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import is_
+
+from planproof_engine.analysis.blocks.aggregated import Keys
+from planproof_engine.analysis.context import Environment
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Window, is_aggregate
+from planproof_engine.expr.parts import replace_parts
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
+from planproof_engine.records import evolve
+from planproof_engine.types.nodes import Nested, as_nullable, loosen
+
+
+def is_of_routine(expr: Expr, env: Environment) -> bool:
+    """Whether the expression is the call of a SQL function."""
+    return isinstance(expr, Call) and expr.function.name.lower() in env.functions
+
+
+def loosen_block(items: list[Expr], env: Environment, *, windows: bool, lateral: bool) -> list[Expr]:
+    """The items of a block without GROUP BY: beside `windows`, below which Spark computes them, or where one names
+    another (`lateral`)."""
+    if not env.functions:
+        return items
+    if windows:
+        return [_loosen(i, env, lambda e: e.late if isinstance(e, Column) else is_of_routine(e, env)) for i in items]
+    return [i for item in items for i in (loosen_late([item], env) if lateral or item.holds(Lambda) else [item])]
+
+
+def loosen_grouped(items: list[Expr], keys: Keys, env: Environment) -> list[Expr]:
+    """The items of an Aggregate, which computes aggregate functions and keys before what is around them."""
+    if not env.functions:
+        return items
+
+    def found(e: Expr) -> bool:
+        return (is_aggregate(e) or e in keys) and any(is_of_routine(part, env) for part in e.walk())
+
+    def is_early(e: Expr) -> bool:
+        return is_of_routine(e, env) or (e in keys and found(e))
+
+    return [_loosen(i, env, is_early) if any(map(found, i.walk())) else i for i in items]
+
+
+def loosen_late(items: Iterable[Expr], env: Environment) -> list[Expr]:
+    """Items that are read before the table functions are looked into whose columns they use."""
+    return [_loosen(i, env, lambda e: isinstance(e, Column) and e.late) for i in items]
+
+
+def loosen_output(plan: Plan, env: Environment) -> Plan:
+    """The plan of a query whose items are read by what is around it."""
+    node = plan
+    while isinstance(node, (PassThrough, Filter)):
+        node = node.child
+    if not env.functions or not isinstance(node, (Aggregate, Project)):
+        return plan
+    above = _is_split(node)
+    items = tuple(
+        _loosen(i, env, lambda e: e.late if isinstance(e, Column) else above and is_of_routine(e, env))
+        for i in node.items
+    )
+    return plan if all(map(is_, items, node.items)) else _replace(plan, node, evolve(node, items=items))
+
+
+def _is_split(node: Aggregate | Project) -> bool:
+    """Whether Spark makes several operators of the block, one after the other."""
+    return isinstance(node, Aggregate) or any(i.holds(Window) for i in node.items)
+
+
+def open_results(named: Plan, query: Plan, env: Environment) -> Plan:
+    """The plan of a CTE, `query` under its name. Where Spark makes several operators of it, the CTE's columns are taken
+    over before they are corrected, too."""
+    node = query
+    while isinstance(node, (PassThrough, Filter)):
+        node = node.child
+    if not env.functions or not isinstance(named, Named):
+        return named
+    split = isinstance(node, (Aggregate, Project)) and _is_split(node)
+    made = {i.id for i in node.expressions if isinstance(i, Alias) and any(is_of_routine(e, env) for e in i.walk())}
+    output = (evolve(c, nullable=c.nullable or c.late or (split and c.id in made), late=False) for c in named.output)
+    return evolve(named, output=tuple(output))
+
+
+def _replace(plan: Plan, old: Plan, new: Plan) -> Plan:
+    if plan is old:
+        return new
+    return replace_parts(plan, Plan, lambda child: _replace(child, old, new))
+
+
+def _loosen(item: Expr, env: Environment, is_early: Callable[[Expr], bool]) -> Expr:
+    """The item with the flags within its type that it has where `is_early` is true of what may be null for now."""
+    if not isinstance(item, Alias) or not isinstance(item.type, Nested) or not any(map(is_early, item.child.walk())):
+        return item
+
+    def mark(e: Expr) -> Expr:
+        return evolve(e, nullable=True, known=None) if isinstance(e, (Call, Column)) and is_early(e) else e
+
+    found = _keep_flag(_recompute(transform_up(item.child, mark), env), item.child.nullable)
+    return item if found.type == item.type else evolve(item, child=found)
+
+
+def _recompute(expr: Expr, env: Environment) -> Expr:
+    def change(e: Expr) -> Expr:
+        if isinstance(e, (Cast, GetField)):
+            return evolve(e, nullable=e.nullable or e.child.nullable)
+        if not isinstance(e, Call):
+            return e
+        nullable = e.nullable or e.function.nullable(e.args, env.conf)
+        found = e.type
+        if isinstance(found, Nested) and any(isinstance(a, Lambda) for a in e.args):
+            found = as_nullable(found)
+        elif isinstance(found, Nested) and callable(e.function.returns):
+            found = loosen(found, e.function.returns(e.args, env.conf))
+        return evolve(e, nullable=nullable, type=found)
+
+    return transform_up(expr, change)
+
+
+def _keep_flag(expr: Expr, nullable: bool) -> Expr:
+    """The expression with its own flag as it was."""
+    if isinstance(expr, Window):
+        return evolve(expr, call=_keep_flag(expr.call, nullable))
+    return evolve(expr, nullable=nullable) if isinstance(expr, (Call, Cast, GetField)) else expr
