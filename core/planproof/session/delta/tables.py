@@ -74,9 +74,13 @@ class Delta:
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         try:
             with self._activate_session(change.exact), silence_pyspark():
-                opened, actions = self._open_transaction(change, name, mark)
-                opened.registerSQLMetrics(self._java, self._make_metrics(change.counts))
-                return int(opened.commit(actions, self._describe(change), self._map({"planproof": mark})))
+                opened, actions = self._open_transaction(change, name, mark), self._parse_actions(change.added)
+                removed = self._list_removed(opened, change, actions)
+                counts = {**change.counts, **(self._count_removed(removed) if change.operation == "overwrite" else {})}
+                actions.addAll(removed)
+                opened.registerSQLMetrics(self._java, self._make_metrics(counts))
+                tags, listed = self._map({"planproof": mark}), self._jvm.PythonUtils.toSeq(actions)
+                return int(opened.commit(listed, self._describe(change), tags))
         except Py4JJavaError as error:
             if self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
@@ -154,8 +158,8 @@ class Delta:
             # A view of a DataFrame that was read from a folder names none.
             return any(_is_leaf_at(leaf, location) for leaf in items(analyzed.collectLeaves()))
 
-    def _open_transaction(self, change: NewVersion, name: str, mark: str) -> tuple[Any, Any]:
-        """Delta's transaction on the change's base, and the actions that are to be committed."""
+    def _open_transaction(self, change: NewVersion, name: str, mark: str) -> Any:
+        """Delta's transaction on the change's base."""
         log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
         base = self._snapshot(log, change.base.version)
         if str(base.metadata().id()) != change.base.metadata.get("id") and change.base.version >= 0:
@@ -170,11 +174,7 @@ class Delta:
         # To ask costs a scan of the whole log, and no version can hold it that is older than the publish.
         if change.base.version > change.since and int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
-        actions = self._parse_actions(change.added)
-        if change.overwrites:
-            actions.addAll(self._remove_overwritten(opened, actions))
-        actions.addAll(self._removal_actions(opened, change))
-        return opened, self._jvm.PythonUtils.toSeq(actions)
+        return opened
 
     def register(self, name: str, location: str, managed: bool) -> None:
         """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
@@ -350,10 +350,12 @@ class Delta:
             wanted = self._jvm.PythonUtils.toSeq([file.partitionValues() for file in added]).toSet()
         return self._remove_each(opened.filterFiles(wanted))
 
-    def _removal_actions(self, opened: Any, change: NewVersion) -> Any:
+    def _list_removed(self, opened: Any, change: NewVersion, added: Any) -> Any:
+        """The actions that take files away."""
         # What an overwrite of partitions has read is those alone: who writes elsewhere is no conflict.
-        reads = change.reads or change.removed is None or change.removed
-        if change.base.version < 0 or change.overwrites or not reads:
+        if change.overwrites:
+            return self._remove_overwritten(opened, added)
+        if change.base.version < 0 or not (change.reads or change.removed is None or change.removed):
             return []
         if change.removals and len(change.removals) == len(change.removed or ()):
             # The transaction reads all of the base, and need not list it.
@@ -371,6 +373,13 @@ class Delta:
     def _remove_each(self, files: Any) -> Any:
         """A RemoveFile for each AddFile: a table has tens of thousands of files."""
         return map_each(self._gateway, self._method("AddFile", "remove"), files)
+
+    def _count_removed(self, removed: Any) -> dict[str, int]:
+        """By the names that Delta's overwrites give them in the history; older versions pass over them."""
+        if not len(removed):
+            return {"numRemovedFiles": 0, "numRemovedBytes": 0}
+        sizes = map_each(self._gateway, self._method("RemoveFile", "getFileSize"), removed)
+        return {"numRemovedFiles": len(removed), "numRemovedBytes": sum(json.loads(str(sizes.toString())))}
 
     def _parse_actions(self, actions: Sequence[Action]) -> Any:
         """Delta's actions, as a Java list that can grow."""
