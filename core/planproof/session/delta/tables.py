@@ -90,8 +90,9 @@ class Delta:
     def clone(self, location: str, base: LogState) -> None:
         with translate_errors(), silence_pyspark():
             snapshot = self._snapshot(self._log(base.location), base.version)
-            files, known = snapshot.allFiles(), snapshot.numOfFilesIfKnown()
-            number = int(known.get() if known.isDefined() else files.count())
+            files, checksum = snapshot.allFiles(), snapshot.checksumOpt()
+            # Most commits leave their counts beside the log: to count anew costs three of Spark's jobs.
+            number = int(checksum.get().numFiles() if checksum.isDefined() else files.count())
             if base.is_mapped or not base.features <= _PLAIN or number > _MANY:
                 source, own = (quote_parts(("delta", place)) for place in (base.location, location))
                 self._java.sql(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
