@@ -301,16 +301,28 @@ def test_what_is_refused_by_name(
 ROW_IDS = "select id, v, _metadata.row_id, _metadata.row_commit_version from {t} order by all"
 
 
-@pytest.mark.parametrize(("given", "verb"), [(ADDED, "into"), (OVER, "overwrite")], ids=["append", "overwrite"])
-def test_rows_of_a_table_with_row_tracking_get_their_ids(
-    delta: SparkSession, place: str, given: dict[str, Any], verb: str
-) -> None:
+TRACKS = "delta.enableRowTracking = true"
+WAYS = {
+    "append": (f"insert into {{t}} {MORE}", ADDED),
+    "overwrite": (f"insert overwrite {{t}} {MORE}", OVER),
+    "replace": (
+        f"create or replace table {{t}} using delta tblproperties ({TRACKS}) as {MORE}",
+        {"options": {"tblproperties": {"delta.enableRowTracking": "true"}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_a_table_with_row_tracking_get_their_ids(delta: SparkSession, place: str, way: str) -> None:
+    statement, given = WAYS[way]
     bare, guarded = f"{place}.bare", f"{place}.guarded"
     for name in (bare, guarded):
-        made(delta, name, "delta.enableRowTracking = true")
+        made(delta, name, TRACKS)
     for _ in range(2):
-        delta.sql(f"insert {verb} {bare} {MORE}")
+        delta.sql(statement.format(t=bare))
         assert publish(delta, guarded, MORE, **given).outcome == "published"
+    for name in (bare, guarded):
+        delta.sql(f"insert into {name} {MORE}")
     ids = [list(map(tuple, delta.sql(ROW_IDS.format(t=name)).collect())) for name in (bare, guarded)]
     assert ids[0] == ids[1]
     assert len(ids[0]) == len({row[2] for row in ids[0]}) > 1

@@ -320,38 +320,6 @@ def test_a_python_data_source_is_python_fed(session, spark):
     assert not session.planes("select id from range(2)").python_fed
 
 
-def test_a_dropped_connection_is_transient():
-    from planproof.session.failures import translate_errors
-
-    with pytest.raises(SparkFailure) as raised, translate_errors():
-        raise ConnectionRefusedError("connection refused")
-    assert raised.value.transient
-
-
-def test_what_the_jvm_does_not_know_is_no_lost_connection(spark):
-    from planproof.session.failures import translate_errors
-
-    said = r"lacks what planproof calls: .*noSuchMethod.* does not exist"
-    with pytest.raises(SparkFailure, match=said) as raised, translate_errors():
-        spark._jsparkSession.noSuchMethod()
-    assert raised.value.outside
-    assert "lost" not in str(raised.value)
-
-
-def test_a_cause_is_said_where_it_says_something_else():
-    from planproof.session.failures import _add_cause
-
-    class Java:
-        def __init__(self, message, cause=None):
-            self.getMessage, self.getCause = lambda: message, lambda: cause
-            self.getClass = lambda: type("Class", (), {"getSimpleName": staticmethod(lambda: "IOException")})
-
-    same = Java("[USER_RAISED_EXCEPTION] 'a is not true' SQLSTATE: P0001")
-    assert _add_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
-    full = Java("Job aborted", Java("No space left on device"))
-    assert _add_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
-
-
 def test_rows_and_batches(session):
     assert session.rows("select id, id = 1 from range(2)") == [(0, False), (1, True)]
     table = session.batches("select id, cast(null as string) s from range(5)", limit=2)

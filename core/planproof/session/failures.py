@@ -34,6 +34,8 @@ _TRANSIENT_WORDS = re.compile(
 )
 _FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
 """Lines of a Java stack trace; the lines that name a cause are kept."""
+_MISSING = re.compile(r"(?:Method|Constructor) .* does not exist|\S+ does not exist in the JVM")
+"""What py4j says of a name. An object that "does not exist for this gateway" was one of a JVM that is gone."""
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _TAIL = re.compile(
     r"(?<!\s)\s*(?:SQLSTATE: [0-9A-Z]{5}.*|; line \d+ pos \d+(?:;\n.*)?\Z|;\n'?[A-Z]\w+.*"
@@ -99,10 +101,10 @@ def translate_errors(sql: str | None = None, analysing: bool = False) -> Iterato
 
 def _describe_lost(error: Exception) -> str:
     """py4j has one class of error for a connection that broke and for a name that the JVM does not know."""
-    if "does not exist" not in str(error):
+    missing = _MISSING.search(str(error))
+    if missing is None:
         return f"the connection to Spark was lost: {error}"
-    said = next(line for line in str(error).splitlines() if "does not exist" in line)
-    return f"this version of Spark, or of its table format, lacks what planproof calls: {said.strip()}"
+    return f"this version of Spark, or of its table format, lacks what planproof calls: {missing[0]}"
 
 
 @dataclass

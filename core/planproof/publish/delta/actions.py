@@ -22,6 +22,14 @@ _OWN = ("baseRowId", "defaultRowCommitVersion")
 """What a commit assigns to each file."""
 
 
+class Merge(NamedTuple):
+    """What Delta's history says of a MERGE: the kinds of its clauses (those for matched rows, for others of the source,
+    and for others of the target), and its counts by Delta's names."""
+
+    clauses: tuple[tuple[str, ...], ...]
+    counts: dict[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
     """The net effect of a staged table's commits after the one that it began with. `added` are AddFile actions and
@@ -32,7 +40,7 @@ class Staged:
     added: tuple[dict[str, Any], ...]
     removals: tuple[dict[str, Any], ...]
     metadata: dict[str, Any] | None
-    merge: dict[str, Any] | None = None
+    merge: Merge | None = None
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -51,14 +59,11 @@ def count_rows(files: Iterable[Mapping[str, Any]]) -> int | None:
 
 def count_for_history(written: Staged) -> dict[str, int]:
     """What Delta's own statements say of themselves in the table's history, by its names."""
-    if written.merge is None:
-        rows, sizes = count_rows(written.files), [form["size"] for form in written.files]
-        counts = {"numFiles": len(sizes), "numOutputRows": rows, "numOutputBytes": sum(sizes)}
-    else:
-        said = written.merge.get("operationMetrics") or {}
-        counts = {name: int(count) if str(count).isdecimal() else None for name, count in said.items()}
-        counts["operationNumSourceRows"] = counts.setdefault("numSourceRows", 0)  # Delta 4 asks for it.
-    return {name: count for name, count in counts.items() if count is not None}
+    if written.merge is not None:
+        return written.merge.counts
+    rows, sizes = count_rows(written.files), [form["size"] for form in written.files]
+    counted = {} if rows is None else {"numOutputRows": rows}
+    return {"numFiles": len(sizes), "numOutputBytes": sum(sizes), **counted}
 
 
 def _count_rows_of_file(form: Mapping[str, Any]) -> int | None:
@@ -89,7 +94,7 @@ def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
     removed: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
-    merge: dict[str, Any] | None = None
+    merge: Merge | None = None
     for action in _parse_actions(commits):
         kind, form = next(iter(action.items()))
         if kind == "remove":
@@ -102,10 +107,21 @@ def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
         elif kind == "metaData":
             metadata = form
         elif kind == "commitInfo":
-            merge = form if form.get("operation") == "MERGE" else merge
+            merge = _read_merge(form) if form.get("operation") == "MERGE" else merge
         elif kind not in ("protocol", "txn"):
             raise UnknownAction(f"a commit of the staged rows holds {kind}")
     return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata, merge)
+
+
+def _read_merge(info: Mapping[str, Any]) -> Merge:
+    said, given = info.get("operationParameters") or {}, info.get("operationMetrics") or {}
+    counts = {name: int(count) for name, count in given.items() if str(count).isdecimal()}
+    counts["operationNumSourceRows"] = counts.setdefault("numSourceRows", 0)  # Delta 4 asks for it.
+    kinds = ("matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates")
+    return Merge(
+        tuple(tuple(str(clause["actionType"]) for clause in json.loads(said.get(kind) or "[]")) for kind in kinds),
+        counts,
+    )
 
 
 class Effects(NamedTuple):

@@ -162,7 +162,7 @@ class DeltaPublication(NotedPublication):
             replaces=replaces,
             overwrites=self.overwrites == "partitions",
             removals=() if self._taken else removals,
-            merge=written.merge,
+            merge=written.merge and written.merge.clauses,
             counts=count_for_history(written),
         )
 

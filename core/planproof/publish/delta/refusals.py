@@ -55,9 +55,9 @@ def refuse_clone(job: Job, base: LogState, forbidden: str | None) -> None:
     if base.properties.get("delta.enableRowTracking") == "true":
         raise Refused(
             forbidden
-            or f"{job.model.name} has row tracking, and planproof runs a merge, new columns, and what is counted over "
-            "the whole table (keys, limits, tests: before) on a clone, whose rows have other ids. It appends to, "
-            "overwrites and replaces such a table alone"
+            or f"{job.model.name} has row tracking: each row has an id. planproof runs a merge, new columns, keys, "
+            "limits and tests: before on a copy of the table, and the rows would get other ids. Such a table takes "
+            "only appends, overwrites and replacements; with guard: off, dbt runs the model"
         )
 
 

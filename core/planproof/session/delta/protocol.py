@@ -54,8 +54,9 @@ class LogState:
 
 @record(frozen=True, slots=True)
 class NewVersion:
-    """What is to be committed on top of a version of a log; the table's history calls it by its `operation`, or as the
-    MERGE that `merge` has, a commit's information. `counts` stand in the history by the names that Delta gives them.
+    """What is to be committed on top of a version of a log; the table's history calls it by its `operation`, or a MERGE
+    where `merge` has the kinds of its clauses: of those for matched rows, for others of the source, and for others of
+    the target. `counts` stand in the history by the names that Delta gives them.
 
     `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
     as their AddFile actions have them, None for all files of the base; `removals` their RemoveFile actions, where each
@@ -77,7 +78,7 @@ class NewVersion:
     replaces: bool = False
     overwrites: bool = False
     removals: Sequence[Action] = ()
-    merge: Mapping[str, Any] | None = None
+    merge: Sequence[Sequence[str]] | None = None
 
 
 @record(frozen=True, slots=True)

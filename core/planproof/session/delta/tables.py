@@ -289,17 +289,11 @@ class Delta:
         return self._fill(_DELTA + "DeltaOperations$Write", [mode, columns])
 
     def _describe(self, change: NewVersion) -> Any:
-        """What the history says of a change: of a merge the actions of its clauses, as its own statement says them."""
+        """What the history says of a change."""
         if change.merge is None:
             return self._name(change.operation, (change.metadata or {}).get("partitionColumns", ()))
         clause, none = self._object(_DELTA + "DeltaOperations$MergePredicate"), self._jvm.scala.Option.empty()
-        said = change.merge.get("operationParameters") or {}
-        clauses = [
-            self._jvm.PythonUtils.toSeq(
-                [clause.apply(none, str(each["actionType"])) for each in json.loads(said.get(kind) or "[]")]
-            )
-            for kind in ("matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates")
-        ]
+        clauses = [self._jvm.PythonUtils.toSeq([clause.apply(none, k) for k in kinds]) for kinds in change.merge]
         return self._fill(_DELTA + "DeltaOperations$Merge", [none, none, none, none, *clauses])
 
     def _make_metrics(self, counts: Mapping[str, int]) -> Any:

@@ -1,0 +1,46 @@
+"""What becomes of the errors of Spark and of py4j."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError
+
+from planproof.session import SparkFailure
+from planproof.session.failures import _add_cause, translate_errors
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError("connection refused"),
+        Py4JError(
+            "An error occurred. Trace:\npy4j.Py4JException: Target Object ID does not exist for this gateway :o7"
+        ),
+    ],
+    ids=["refused", "another JVM"],
+)
+def test_a_lost_connection_is_transient(error):
+    with pytest.raises(SparkFailure, match="the connection to Spark was lost") as raised, translate_errors():
+        raise error
+    assert raised.value.transient
+
+
+def test_what_the_jvm_does_not_know_is_no_lost_connection(spark):
+    said = r"lacks what planproof calls: Method noSuchMethod.* does not exist"
+    with pytest.raises(SparkFailure, match=said) as raised, translate_errors():
+        spark._jsparkSession.noSuchMethod()
+    assert raised.value.outside
+    with pytest.raises(SparkFailure, match=r"lacks .*numberOfNothing does not exist in the JVM"), translate_errors():
+        spark._jvm.org.apache.spark.sql.functions.numberOfNothing()
+
+
+def test_a_cause_is_said_where_it_says_something_else():
+    class Java:
+        def __init__(self, message, cause=None):
+            self.getMessage, self.getCause = lambda: message, lambda: cause
+            self.getClass = lambda: type("Class", (), {"getSimpleName": staticmethod(lambda: "IOException")})
+
+    same = Java("[USER_RAISED_EXCEPTION] 'a is not true' SQLSTATE: P0001")
+    assert _add_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
+    full = Java("Job aborted", Java("No space left on device"))
+    assert _add_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
