@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.delta.actions import UnknownAction, count_rows, read
+from planproof.publish.delta.actions import UnknownAction, count_for_history, count_rows, read
 
 AT = "file:/lake/my%20db/t"
 """As a log has it, and as Hadoop has it."""
@@ -84,6 +84,29 @@ def test_statistics_that_say_no_number_are_none(stats: str) -> None:
 def test_more_deleted_rows_than_there_are_is_no_number() -> None:
     vector = {"storageType": "i", "pathOrInlineDv": "x", "cardinality": 4}
     assert count_rows([{"path": "a", "stats": '{"numRecords": 3}', "deletionVector": vector}]) is None
+
+
+def merged(matched: str, rows: str = "3") -> str:
+    """The commit of a MERGE, as Delta writes it."""
+    said = {"operationParameters": {"matchedPredicates": matched}, "operationMetrics": {"numSourceRows": rows}}
+    return commit({"commitInfo": {"operation": "MERGE", **said}})
+
+
+def test_the_clauses_and_counts_of_a_merge_are_read_and_a_count_that_is_no_number_is_left_out() -> None:
+    found = read([merged('[{"actionType": "update"}]')], "planproof_1", PLACE).merge
+    assert found is not None
+    assert found.clauses == (("update",), (), ())
+    assert count_for_history(read([merged("[]")], "planproof_1", PLACE)) == {
+        "numSourceRows": 3,
+        "operationNumSourceRows": 3,
+    }
+    assert count_for_history(read([merged("[]", "many")], "planproof_1", PLACE))["numSourceRows"] == 0
+
+
+@pytest.mark.parametrize("matched", ["[", "[{}]", "[1]", "7", '{"a": 1}'])
+def test_clauses_that_are_none_are_damage(matched: str) -> None:
+    with pytest.raises(UnknownAction, match="is damaged"):
+        read([merged(matched)], "planproof_1", PLACE)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"add": null}', '{"add": {"path": 1}}', "1", "[" * 100_000])
