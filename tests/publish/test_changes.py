@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from stated_changes import assert_true, read_change
 
 from planproof import Guard, Model
 from planproof.publish.audit import changes
-from planproof.report.changes import TableChange
 from planproof.settings import Settings
 from planproof_engine.schema import by_name
 
@@ -22,46 +22,16 @@ WIDE = """
     """
 
 
-def told(report: Any) -> TableChange:
-    assert report.outcome == "published", (report.error, report.findings)
-    change = report.details.change
-    assert change is not None
-    return change
-
-
-def assert_true(spark: Any, name: str, side: Any) -> None:
-    """Every number and bound that is said is what Spark counts now."""
-    assert side.unread is None, side.unread
-    table = spark.table(name)
-    assert side.rows == table.count()
-    assert [c.name for c in side.columns] == table.columns
-    # One query of all columns: what is asked of one is asked of each.
-    asked = []
-    for column in side.columns:
-        q = f"`{column.name}`"
-        asked += [f"count_if({q} is null)", f"count(distinct {q})"]
-        if column.unknown is None:
-            shown = "{}" if column.type != "timestamp" else "to_utc_timestamp({}, current_timezone())"
-            ending = "" if column.type != "timestamp" else " || ' UTC'"
-            asked += [f"cast({shown.format(f'{bound}({q})')} as string){ending}" for bound in ("min", "max")]
-    answers = iter(spark.sql(f"select {', '.join(asked)} from {name}").first())
-    for column in side.columns:
-        assert column.nulls in (None, next(answers)), column
-        assert column.distinct in (None, next(answers)), column
-        if column.unknown is None:
-            assert (column.low, column.high) == (next(answers), next(answers)), column
-
-
 def test_each_way_to_publish(spark: Any, database: str) -> None:
     guard, wide, parts, rows = Guard(spark), f"{database}.wide", f"{database}.parts", f"{database}.rows"
-    first = told(guard.publish(Model(wide, WIDE.format(low=0, high=9))))
+    first = read_change(guard.publish(Model(wide, WIDE.format(low=0, high=9))))
     assert first.before is None
     assert first.line() == "9 rows, a new table"
     assert_true(spark, wide, first.after)
     unknown = {c.name: c.unknown for c in first.after.columns if c.unknown}
     assert {"n", "xs"} <= set(unknown) <= {"n", "xs", "at"}, unknown
     report = guard.publish(Model(wide, WIDE.format(low=3, high=15)))
-    second = told(report)
+    second = read_change(report)
     assert report.strategy == "location"
     assert second.before == first.after
     assert_true(spark, wide, second.after)
@@ -70,7 +40,7 @@ def test_each_way_to_publish(spark: Any, database: str) -> None:
     assert "s: nulls 3 -> 4, min n1 -> n10" in second.line(20)
     assert "nothing: nulls 9 -> 12" in second.line(20)
     # Another schema: a column goes, one comes, one has another type.
-    third = told(guard.publish(Model(wide, "select cast(1 as bigint) as i, 'x' as fresh")))
+    third = read_change(guard.publish(Model(wide, "select cast(1 as bigint) as i, 'x' as fresh")))
     assert "i: type int -> bigint" in third.line(20)
     assert "fresh: new, string" in third.line(20)
     assert "day: gone, date" in third.line(20)
@@ -81,7 +51,7 @@ def test_each_way_to_publish(spark: Any, database: str) -> None:
     report = guard.publish(
         Model(rows, delta, materialized="incremental", options={"on_schema_change": "append_new_columns"})
     )
-    added = told(report)
+    added = read_change(report)
     assert report.strategy == "append"
     assert added.line() == "1 -> 2 rows; id: max 1 -> 2; s: nulls 0 -> 1; seen: new, boolean"
     assert_true(spark, rows, added.after)
@@ -89,13 +59,13 @@ def test_each_way_to_publish(spark: Any, database: str) -> None:
 
     # Partitions: a column that no file holds; those that are replaced do not count twice.
     old = "select * from values (1, 'x', 1), (2, 'y', null) as v(id, s, d)"
-    made = told(guard.publish(Model(parts, old, partition_by=["d"])))
+    made = read_change(guard.publish(Model(parts, old, partition_by=["d"])))
     assert_true(spark, parts, made.after)
     assert by_name(made.after.columns)["d"].distinct == 1
     new = "select * from values (3, 'z', 1), (4, 'z', 7) as v(id, s, d)"
     kind = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
     report = guard.publish(Model(parts, new, **kind))
-    put = told(report)
+    put = read_change(report)
     assert report.strategy == "partitions"
     assert_true(spark, parts, put.after)
     assert put.line() == (
@@ -126,18 +96,18 @@ def test_what_is_not_known_has_its_reason(spark: Any, database: str, monkeypatch
         from values ('NaN', repeat('a', {100})), ('1', 'b') as v(x, s)
         """
     with guard.session.change_settings({"spark.sql.parquet.outputTimestampType": "INT96"}):
-        made = by_name(told(guard.publish(Model(name, query))).after.columns)
+        made = by_name(read_change(guard.publish(Model(name, query))).after.columns)
     assert made["x"].unknown == "NaN stands in its bounds" or "no bounds" in str(made["x"].unknown)
     assert made["s"].unknown == "texts of 64 bytes or more may be cut"
     assert made["b"].unknown == "binary values have no text"
     assert made["at"].unknown == "INT96 has no bounds"
     assert [c.nulls for c in made.values()] == [0, 0, 0, 0]
     counted = Guard(spark, settings=Settings(changes="counts")).publish(Model(name, query))
-    assert "left out" in str(told(counted).after.columns[0].unknown)
+    assert "left out" in str(read_change(counted).after.columns[0].unknown)
     assert "NaN" not in json.dumps(counted.details.to_dict()["change"])
     # Of a table with many files the footers stay unread, and the report says so.
     monkeypatch.setattr(changes, "LOCAL", 0)
-    many = told(guard.publish(Model(name, query)))
+    many = read_change(guard.publish(Model(name, query)))
     assert many.before is not None
     assert (many.before.rows, many.after.rows) == (None, 2)
     assert "at most 0 are looked at" in many.line()

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from planproof.session.described import parse_lines
-from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import DataFile, Moved, Session, SparkFailure, SparkPlanes, StoredTable, Unlisted
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -26,6 +26,7 @@ PREFIX = "planproof_"
 """What the names of branches begin with."""
 _ICEBERG = re.compile(r"spark\.sql\.catalog\.(\w+)=.*iceberg", re.I)
 """A setting that names one of Iceberg's catalogs."""
+_NO_LIST = "this session does not tell which files hold its rows"
 _NO_SCHEMA = "a branch of an Iceberg table has no columns and properties of its own"
 
 
@@ -227,6 +228,12 @@ class BranchChange:
 
     def files(self) -> list[str]:
         return [path for path, content, _ in self._added if content == 0]
+
+    def list_before(self, most: int) -> Sequence[DataFile]:
+        raise Unlisted(_NO_LIST)
+
+    def list_after(self, most: int) -> Sequence[DataFile]:
+        raise Unlisted(_NO_LIST)
 
     def footer(self, path: str) -> bytes:
         raise SparkFailure(f"{path}: this session hands over SQL and no bytes of files")

@@ -179,6 +179,19 @@ class Moved(SparkFailure):
         super().__init__(message, outside=True)
 
 
+class Unlisted(Exception):
+    """Why the files of a table's version are not known, or not all that there is to know of its rows."""
+
+
+@record(frozen=True, slots=True)
+class DataFile:
+    """A file of a table's rows, as a URI or a path of this machine, and the values of those columns that it does not
+    hold: the columns of its partition, None for NULL."""
+
+    path: str
+    partition: tuple[tuple[str, str | None], ...] = ()
+
+
 class Transaction(Protocol):
     """An open change of one table, in a format that commits all of a change at once: until the commit nobody else sees
     what is written under its name."""
@@ -247,6 +260,12 @@ class Transaction(Protocol):
 
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
+
+    def list_before(self, most: int) -> Sequence[DataFile]:
+        """The data files of the table as it was opened, at most so many. Raises `Unlisted`."""
+
+    def list_after(self, most: int) -> Sequence[DataFile]:
+        """The data files of the table as it will be, at most so many. Raises `Unlisted`."""
 
     def footer(self, path: str) -> bytes:
         """The footer of a Parquet file that was added, read as the table's files are, by what its catalog hands out.

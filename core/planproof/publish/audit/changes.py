@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cache
 from typing import Any
@@ -17,10 +17,11 @@ from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.profiles import Extent, read_all_extents
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.protocol import DataFile, Session, SparkFailure, StoredTable, Unlisted
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name
 from planproof_engine.types import DATE, DataType, is_integral
@@ -48,49 +49,60 @@ class Seen:
             known = self.columns.get(name)
             self.columns[name] = new if known is None else known.join(new)
 
-    def join(self, other: Seen) -> Seen:
-        """Both together, read for the same columns."""
-        columns = {name: extent.join(other.columns.get(name, Extent(0))) for name, extent in self.columns.items()}
-        keys = {name: self.keys.get(name, set()) | other.keys.get(name, set()) for name in self.keys | other.keys}
-        return Seen(self.rows + other.rows, {**other.columns, **columns}, keys)
 
-
-class Unread(Exception):
-    """Why a version's footers are not read."""
-
-
-_FAILURES = (Unread, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError, ValueError)
+_FAILURES = (Unlisted, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError, ValueError)
+Listing = Callable[[], Sequence[DataFile]]
 
 
 def change(job: Job, publication: JournaledPublication) -> TableChange:
     """The target before and after this publish. What cannot be read is said; nothing is raised for it."""
     target = job.target if job.target is not None and job.target.kind == "table" else None
+    stored = None if target is None else cache(lambda: _list_stored(job, target))
     try:
         where, schema = _locate_staged(job, publication)
-        # A table forgets the flags. Where its schema stays, staged files are described without lengths.
-        stays = target is not None and publication.unregistered is not None
-        will = target.schema if target is not None and stays else schema.as_nullable()
-        added = _read(job.session, will, where)
+        added = _list_files(job.session, where)
     except _FAILURES as error:
-        before = (
-            None
-            if target is None
-            else _new_version(target.schema, lambda: _read_replaced_files(job, target, target.schema))
-        )
-        rows = job.draft.rows if job.draft.effect is Effect.REPLACES else None
-        return TableChange(before, TableVersion(rows, unread=str(error)))
-    if target is None:
-        return TableChange(None, _describe_version(will, added))
-    stored = cache(lambda: _read_replaced_files(job, target, will))
-    before = _new_version(target.schema, stored)
-    if job.draft.effect is Effect.ADDS:
-        return TableChange(before, _new_version(will, lambda: stored().join(added)))
-    if job.draft.effect is Effect.REPLACES_PARTITIONS:
-        replaced = {part.partition for part in where}
-        return TableChange(
-            before, _new_version(will, lambda: _read_replaced_files(job, target, will, replaced).join(added))
-        )
-    return TableChange(before, _describe_version(will, added))
+        return _compare(job, target, PhysicalSchema(()), stored, _raise(error))
+    # A table forgets the flags. Where its schema stays, staged files are described without lengths.
+    stays = target is not None and publication.unregistered is not None
+    will = target.schema if target is not None and stays else schema.as_nullable()
+
+    def after() -> Sequence[DataFile]:
+        if stored is None or job.draft.effect is Effect.REPLACES:
+            return added
+        gone = {_parse(part) for part in where} if job.draft.effect is Effect.REPLACES_PARTITIONS else set()
+        return [*(file for file in stored() if file.partition not in gone), *added]
+
+    return _compare(job, target, will, stored, after)
+
+
+def change_of_log(job: Job, publication: NotedPublication) -> TableChange:
+    """As `change`, of a table whose log lists its files."""
+    return _compare(
+        job,
+        job.target if job.target is not None and job.target.kind == "table" else None,
+        publication.schema(),
+        cache(lambda: publication.list_before(LOCAL)),
+        lambda: publication.list_after(LOCAL),
+    )
+
+
+def _compare(
+    job: Job, target: StoredTable | None, will: PhysicalSchema, before: Listing | None, after: Listing
+) -> TableChange:
+    footers = _Footers(job.session)
+    old = None if target is None or before is None else _describe_version(footers, target.schema, before)
+    new = _describe_version(footers, will, after)
+    if new.unread is not None and job.draft.effect is Effect.REPLACES:
+        new = replace(new, rows=job.draft.rows)
+    return TableChange(old, new)
+
+
+def _raise(error: Exception) -> Listing:
+    def fail() -> Sequence[DataFile]:
+        raise error
+
+    return fail
 
 
 def _locate_staged(job: Job, publication: JournaledPublication) -> tuple[list[PartitionLocation], PhysicalSchema]:
@@ -100,48 +112,67 @@ def _locate_staged(job: Job, publication: JournaledPublication) -> tuple[list[Pa
         return [PartitionLocation("", entry.stage_location)], publication.unregistered
     staging = publication.stored(entry.staging)
     if staging is None:
-        raise Unread("the staged table cannot be described")
+        raise Unlisted("the staged table cannot be described")
     _refuse_untracked(staging)
     return partitions_of(job.session, entry.staging, staging), staging.schema
 
 
-def _read_replaced_files(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
-    """The files of the table that was published before, but those in partitions that are replaced."""
+def _list_stored(job: Job, table: StoredTable) -> Sequence[DataFile]:
+    """The files of the table that was published before."""
     if not table.is_plain_parquet:
-        raise Unread(f"it is stored as {table.format}")
+        raise Unlisted(f"it is stored as {table.format}")
     _refuse_untracked(table)
-    target, gone = job.names.target.quoted, set(replaced)
+    target = job.names.target.quoted
     # Names are listed at little cost, places are not.
     number = len(list_names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:
-        raise Unread(f"{number:,} partitions; at most {LOCAL} are looked at for this")
-    where = [p for p in partitions_of(job.session, target, table) if p.partition not in gone]
-    return _read(job.session, PhysicalSchema((*wanted, *(f for f in table.schema if f not in wanted.fields))), where)
+        raise Unlisted(f"{number:,} partitions; at most {LOCAL} are looked at for this")
+    return _list_files(job.session, partitions_of(job.session, target, table))
 
 
 def _refuse_untracked(table: StoredTable) -> None:
     if table.partition_by and not table.tracked:
-        raise Unread("the catalog does not hold its partitions")
+        raise Unlisted("the catalog does not hold its partitions")
 
 
-def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLocation]) -> Seen:
-    found = [(path, part) for part in where for path in session.files(part.local)]
-    paths = [path for path, _ in found]
-    remote = any(session.local_path(path) is None for path in paths)
-    bound = REMOTE if remote else LOCAL
-    if session.conf.case_sensitive:
-        raise Unread("names differ by case in this session")
-    if len(paths) > bound:
-        raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
-    seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
-    tails = _fetch_footers(session, paths) if remote else None
-    for (_, part), (rows, columns) in zip(found, run_isolated_or_here(read_all_extents, paths, tails)):
-        inner = parse_values(part.partition) if part.partition else []
-        keys = {fold_name(name): _partition_extent(types.get(name), text, rows) for name, text in inner}
-        for name, extent in keys.items() if rows else ():
-            seen.keys.setdefault(name, set()).add(extent.low)
-        seen.add(rows, {**columns, **keys}, [*types])
-    return seen
+def _list_files(session: Session, where: Iterable[PartitionLocation]) -> list[DataFile]:
+    return [DataFile(path, _parse(part)) for part in where for path in session.files(part.local)]
+
+
+def _parse(part: PartitionLocation) -> tuple[tuple[str, str | None], ...]:
+    return tuple(parse_values(part.partition)) if part.partition else ()
+
+
+class _Footers:
+    """The footers of one publish's files, each read once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, tuple[int, Mapping[str, Extent]]] = {}
+
+    def read(self, schema: PhysicalSchema, files: Sequence[DataFile]) -> Seen:
+        self._fetch([file.path for file in files if file.path not in self._known])
+        seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
+        for file in files:
+            rows, columns = self._known[file.path]
+            keys = {fold_name(n): _partition_extent(types.get(fold_name(n)), text, rows) for n, text in file.partition}
+            for name, extent in keys.items() if rows else ():
+                seen.keys.setdefault(name, set()).add(extent.low)
+            seen.add(rows, {**columns, **keys}, [*types])
+        return seen
+
+    def _fetch(self, paths: Sequence[str]) -> None:
+        session = self._session
+        here = [session.local_path(path) for path in paths]
+        remote = None in here
+        bound = REMOTE if remote else LOCAL
+        if session.conf.case_sensitive:
+            raise Unlisted("names differ by case in this session")
+        if len(paths) > bound:
+            raise Unlisted(f"{len(paths):,} files; at most {bound} are looked at for this")
+        tails = _fetch_footers(session, paths) if remote else None
+        found = run_isolated_or_here(read_all_extents, paths if remote else here, tails)
+        self._known.update(zip(paths, found))
 
 
 def _fetch_footers(session: Session, paths: Sequence[str]) -> list[bytes]:
@@ -149,14 +180,11 @@ def _fetch_footers(session: Session, paths: Sequence[str]) -> list[bytes]:
         return list(pool.map(session.footer, paths))
 
 
-def _new_version(schema: PhysicalSchema, made: Callable[[], Seen]) -> TableVersion:
+def _describe_version(footers: _Footers, schema: PhysicalSchema, files: Listing) -> TableVersion:
     try:
-        return _describe_version(schema, made())
+        seen = footers.read(schema, files())
     except _FAILURES as error:
         return TableVersion(None, unread=str(error))
-
-
-def _describe_version(schema: PhysicalSchema, seen: Seen) -> TableVersion:
     return TableVersion(seen.rows, tuple(_describe_values(f.name, f.type, seen) for f in schema))
 
 

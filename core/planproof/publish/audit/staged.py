@@ -62,22 +62,20 @@ def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSc
         facts = read_files(draft, job.session, staging, planned, flags)
     facts = keep_trusted(job, publication, facts)
     rows, judged = StagedFiles(job, publication), drop_undone_evidence(job.examined, partition_by)
-    if facts is not None:
-        draft.rows = facts.rows
-    decide(job, facts, judged, rows, _report_change(job, publication))
+    decide(job, facts, judged, rows, lambda: change(job, publication))
 
 
 def decide(
-    job: Job, facts: Facts | None, judged: Examined, staged: StagedWrite, changed: TableChange | None = None
+    job: Job, facts: Facts | None, judged: Examined, staged: StagedWrite, find_change: Callable[[], TableChange]
 ) -> None:
     """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
 
-    `staged` is asked for its rows only where something is counted. `changed` is what footers tell of the publish, where
-    the format has them.
+    `staged` is asked for its rows only where something is counted. `find_change` tells what footers say of the publish.
     """
     draft = job.draft
     if facts is not None:
         draft.rows = facts.rows
+    changed = _report_change(job, find_change)
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     whole_so_far = not draft.has_violation()
@@ -102,13 +100,13 @@ def is_broken_by_rows_alone(draft: Draft) -> bool:
     return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
-def _report_change(job: Job, publication: JournaledPublication) -> TableChange | None:
+def _report_change(job: Job, find: Callable[[], TableChange]) -> TableChange | None:
     """What the publish changes, for the report, and for those limits that footers decide."""
     draft = job.draft
     if draft.settings.changes == "off" and not draft.settings.limits:
         return None
     try:
-        found = change(job, publication)
+        found = find()
     except Exception as error:  # A failure to say what changes stops no publish.
         draft.add_own_error("files", error)
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planproof.invariants import registered
+from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import decide, drop_undone_evidence, read_paths
 from planproof.publish.delta.publication import DeltaPublication
@@ -24,7 +25,7 @@ def audit(job: Job, publication: DeltaPublication, says_types: bool) -> None:
     if publication.entry.strategy == "change":
         facts = drop_rows_rewritten(job, facts)
     judged = drop_undone_evidence(job.examined, publication.state().partition_by)
-    decide(job, facts, judged, StagedVersion(job, publication))
+    decide(job, facts, judged, StagedVersion(job, publication), lambda: change_of_log(job, publication))
 
 
 def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_types: bool) -> Facts | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
-from planproof.session.protocol import Moved, SparkFailure
+from planproof.session.protocol import DataFile, Moved, SparkFailure, Unlisted
 from planproof.session.store import store_of
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
@@ -98,6 +99,35 @@ class DeltaPublication(NotedPublication):
     def rows_after(self) -> str:
         self.staged.open()
         return self.entry.staging
+
+    def list_before(self, most: int) -> list[DataFile]:
+        return self._locate(self._list_of_base())
+
+    def list_after(self, most: int) -> list[DataFile]:
+        written, own = self.staged.written, self.staged.written.files
+        if self.overwrites == "all" or self.entry.strategy == "replace":
+            return self._locate(own)
+        base = self._list_of_base()
+        replaced = self._keep_own_partitions(base) if self.overwrites == "partitions" else []
+        gone = {*written.removed, *(form["path"] for form in replaced)}
+        return self._locate([*(form for form in base if form["path"] not in gone), *own])
+
+    def _list_of_base(self) -> list[dict[str, Any]]:
+        found = self.tables.files(self.base)
+        if found is None:
+            raise Unlisted("its log does not list its files beside the last commit, as it does for some fifty at most")
+        return [dict(form) for form in found]
+
+    def _locate(self, files: Sequence[Mapping[str, Any]]) -> list[DataFile]:
+        """Raises `Unlisted` where a file holds other rows or columns than the table."""
+        if self.base.is_mapped:
+            raise Unlisted("it maps its columns, and its files name them otherwise")
+        if any(form.get("deletionVector") for form in files):
+            raise Unlisted("some of its files hold rows that were deleted")
+        return [
+            DataFile(self.staged.locate(form["path"]), tuple((form.get("partitionValues") or {}).items()))
+            for form in files
+        ]
 
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.judge.effect import Effect
+from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
@@ -75,7 +76,8 @@ class Change:
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
         written = read(counted, publication, relax_schema(publication.transaction.schema()), says_types=False)
         staged = StagedVersion(job, publication)
-        decide(counted, drop_rows_rewritten(job, written), counted.examined, staged)
+        facts = drop_rows_rewritten(job, written)
+        decide(counted, facts, counted.examined, staged, lambda: change_of_log(job, publication))
         restore(job, publication, written)
         publication.on_top = OnTop(job, _describe_change(job), staged)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ from planproof.publish.notes.publication import NotedPublication, Stage
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
+from planproof.session.protocol import Changing, DataFile, Moved, SparkFailure, Transaction
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_literal
@@ -60,6 +60,12 @@ class IcebergPublication(NotedPublication):
             return f"(SELECT * FROM {staging} LIMIT 0)"
         lists = (", ".join(map(quote_literal, files[at : at + LISTED])) for at in range(0, len(files), LISTED))
         return f"(SELECT * FROM {staging} WHERE {' OR '.join(f'_file IN ({names})' for names in lists)})"
+
+    def list_before(self, most: int) -> Sequence[DataFile]:
+        return self.transaction.list_before(most)
+
+    def list_after(self, most: int) -> Sequence[DataFile]:
+        return self.transaction.list_after(most)
 
     def set_apart(self) -> None:
         """What is written next can be told from other writers' files, and a note says where it lies."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.judge.planes import examine_plans
+from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
@@ -43,7 +44,7 @@ class Whole:
         seen = replace(job, examined=drop_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), says_types=not job.after_quarantine)
         staged = StagedVersion(job, publication)
-        decide(seen, facts, seen.examined, staged)
+        decide(seen, facts, seen.examined, staged, lambda: change_of_log(job, publication))
         require(job, publication, facts)
         publication.on_top = OnTop(job, "overwrite", staged)
 

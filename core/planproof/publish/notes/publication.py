@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.states import Ending
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalSchema
@@ -84,6 +85,14 @@ class NotedPublication(ABC):
     def rows_after(self) -> str:
         """All rows that the table will hold, for a FROM clause."""
         return self.entry.staging
+
+    @abstractmethod
+    def list_before(self, most: int) -> Sequence[DataFile]:
+        """The files of the table as the publish found it, at most so many. Raises `Unlisted`, and `SparkFailure`."""
+
+    @abstractmethod
+    def list_after(self, most: int) -> Sequence[DataFile]:
+        """The files of the table as it will be. Raises as `list_before`."""
 
     @abstractmethod
     def note(self, name: str, **changes: Any) -> None: ...

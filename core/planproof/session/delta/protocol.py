@@ -124,6 +124,10 @@ class DeltaTables(Protocol):
     def has_files_in(self, base: LogState, folder: str) -> bool:
         """Whether a version names a data file in a folder of the table's folder."""
 
+    def files(self, base: LogState) -> Sequence[Action] | None:
+        """The AddFile actions of a version, where they stand beside its commit; None where they would have to be
+        gathered from the log, which takes Spark's jobs."""
+
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
         of views: True also where it is not certain."""

@@ -149,6 +149,16 @@ class Delta:
             actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
             self._start(self._log(location)).commit(actions, self._manual, self._map({}))
 
+    def files(self, base: LogState) -> list[Action] | None:
+        with translate_errors():
+            checksum = self._snapshot(self._log(base.location), base.version).checksumOpt()
+            listed = checksum.get().allFiles() if checksum.isDefined() else checksum
+            if not listed.isDefined():
+                return None
+            forms = map_each(self._gateway, self._method("Action", "json"), listed.get())
+            texts = str(self._jvm.java.lang.String.join("\n", forms))
+            return [json.loads(text)["add"] for text in texts.split("\n") if text]
+
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         with translate_errors():
             analyzed = execution.analyzed()

@@ -14,7 +14,7 @@ from planproof.session.snapshots import Counts, Snapshot, SnapshotField
 from planproof_engine.claim import Path
 from planproof_engine.quoting import quote_parts
 
-_IMPORTED = "schema.name-mapping.default"
+IMPORTED = "schema.name-mapping.default"
 """The property of a table that took over files which others wrote (`add_files`, `migrate`): such files have no field
 ids, and nobody has compared their values with the table's schema."""
 
@@ -45,7 +45,7 @@ def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Sn
 
 
 def _list_fields(table: Any, schema: Any, written: Any) -> Iterator[SnapshotField]:
-    imported = table.properties().get(_IMPORTED) is not None
+    imported = table.properties().get(IMPORTED) is not None
     former = [json.loads(str(written(s))) for s in table.schemas().values()]
     optional = {number for form in former for _, number, required in list_fields(form) if not required}
     for path, number, required in list_fields(json.loads(str(written(schema)))):

@@ -22,11 +22,12 @@ from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
 from planproof.session.iceberg import history, placing
 from planproof.session.iceberg.catalogs import Catalogs
+from planproof.session.iceberg.listing import list_files
 from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import list_fields
 from planproof.session.iceberg.target import CatalogTable
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
 from planproof_engine.origin import AnalysisError
@@ -191,6 +192,15 @@ class IcebergTransaction:
     def files(self) -> list[str]:
         with translate_errors():
             return sorted(path for own in self._own_snapshots() for path, _ in own.data)
+
+    def list_before(self, most: int) -> list[DataFile]:
+        with translate_errors():
+            before = None if self._base is None else self._base.currentSnapshot()
+            return list_files(self._catalogs, self._table, before, most)
+
+    def list_after(self, most: int) -> list[DataFile]:
+        with translate_errors():
+            return list_files(self._catalogs, self._table, self._table.currentSnapshot(), most)
 
     def footer(self, path: str) -> bytes:
         def read(start: int, stop: int) -> bytes:

@@ -1,0 +1,49 @@
+"""The data files of a snapshot of an Iceberg table, where each holds the table's own columns under their names."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from planproof.session.iceberg.catalogs import Catalogs
+from planproof.session.iceberg.reading import IMPORTED
+from planproof.session.java import iterate
+from planproof.session.protocol import DataFile, Unlisted
+
+_SAME_IN_FILES = re.compile(r"[^\W\d]\w*")
+"""Names that a file spells as the table does (`AvroSchemaUtil.makeCompatibleName`)."""
+
+
+def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) -> list[DataFile]:
+    """The files of a snapshot, None for a table that has none. Raises `Unlisted`."""
+    if snapshot is None:
+        return []
+    summary = catalogs.texts(snapshot.summary())
+    number, deletes = (int(summary.get(f"total-{kind}-files", -1)) for kind in ("data", "delete"))
+    if number > most:
+        raise Unlisted(f"{number:,} files; at most {most} are looked at for this")
+    if number < 0 or deletes:
+        raise Unlisted("some of its files hold rows that were deleted" if deletes > 0 else "its snapshot has no totals")
+    _refuse_other_names(catalogs, table)
+    tasks = table.newScan().useSnapshot(snapshot.snapshotId()).planFiles()
+    try:
+        found = [str(task.file().path()) for task in iterate(tasks)]
+    finally:
+        tasks.close()
+    if any(not path.endswith(".parquet") for path in found):
+        raise Unlisted("its files are not all Parquet")
+    return [DataFile(path) for path in found]
+
+
+def _refuse_other_names(catalogs: Catalogs, table: Any) -> None:
+    """A column is its number: a file keeps the name that the column had when the file was written."""
+    if table.properties().get(IMPORTED) is not None:
+        raise Unlisted("it took over files that others had written")
+    write, names = catalogs.static("org.apache.iceberg.SchemaParser", "toJson"), set()
+    for schema in table.schemas().values():
+        names |= {(field["id"], field["name"].lower()) for field in json.loads(str(write(schema)))["fields"]}
+    if len(names) != len(dict(names)) or len(names) != len({name for _, name in names}):
+        raise Unlisted("a column of it has borne another name, or another column its name")
+    if not all(_SAME_IN_FILES.fullmatch(name) for _, name in names):
+        raise Unlisted("its files spell a column's name otherwise")

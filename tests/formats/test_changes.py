@@ -1,0 +1,79 @@
+"""What a publish says that it changes, for each format and each way to write: what Spark counts of the table itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stated_changes import assert_true, read_change
+from under_test import APPEND, MERGE, OVERWRITE, Place
+
+from planproof import Guard, Model
+from planproof.publish.audit import changes
+from planproof.settings import Settings
+
+LOGGED = ("delta", "iceberg")
+NEW = "append_new_columns"
+ROWS = "select id, concat('n', id) as s, if(id % 3 = 0, null, cast(id as double)) as x from range({low}, {high})"
+
+
+def publish(place: Place, sql: str, name: str = "made", **kind: Any) -> Any:
+    """The change that a publish reports, which is the table's own if all of it is known."""
+    at = f"{place.database}.{name}"
+    made = read_change(Guard(place.spark).publish(Model(at, sql, file_format=place.format.using, **kind)))
+    assert_true(place.spark, at, made.after)
+    return made
+
+
+@pytest.mark.parametrize("form", ["parquet", *LOGGED])
+def test_each_way_to_write(place: Callable[[str, str], Place], form: str) -> None:
+    here = place(form, "append")
+    assert publish(here, ROWS.format(low=0, high=6)).line() == "6 rows, a new table"
+    put = publish(here, ROWS.format(low=3, high=6))
+    assert put.line() == "6 -> 3 rows; id: min 0 -> 3; s: min n0 -> n3; x: nulls 2 -> 1, min 1.0 -> 4.0"
+    added = publish(here, ROWS.format(low=6, high=8), **APPEND)
+    assert added.line() == "3 -> 5 rows; id: max 5 -> 7; s: max n5 -> n7; x: nulls 1 -> 2, max 5.0 -> 7.0"
+    parts = {"name": "p", "partition_by": ["d"]}
+    publish(here, "select * from values (1, 'x'), (2, 'y') as v(id, d)", **parts)
+    over = publish(here, "select * from values (3, 'x'), (4, 'z') as v(id, d)", **{**OVERWRITE, **parts})
+    assert over.line().startswith("2 -> 3 rows; id: min 1 -> 2, max 2 -> 4; d: ")
+    assert "max y -> z" in over.line()
+
+
+@pytest.mark.parametrize("form", LOGGED)
+def test_a_merge_and_new_columns(place: Callable[[str, str], Place], form: str) -> None:
+    here = place(form, "merge")
+    publish(here, ROWS.format(low=0, high=4))
+    merged = publish(here, "select 2L as id, 'b' as s, 0D as x union all select 9L, 'c', 1D", **MERGE)
+    assert merged.line() == "4 -> 5 rows; id: max 3 -> 9; s: min n0 -> b; x: min 1.0 -> 0.0, max 2.0 -> 1.0"
+    grown = publish(
+        here, "select 10L as id, 'd' as s, 2D as x, true as seen", **APPEND, options={"on_schema_change": NEW}
+    )
+    assert "seen: new, boolean" in grown.line()
+
+
+@pytest.mark.parametrize("form", LOGGED)
+def test_limits_are_decided_by_it(place: Callable[[str, str], Place], form: str) -> None:
+    here = place(form, "replace")
+    publish(here, ROWS.format(low=0, high=6))
+    settings = Settings.of({"limits": {"rows": {"change": "-20%.."}}})
+    model = Model(f"{here.database}.made", ROWS.format(low=0, high=3), file_format=here.format.using)
+    report = Guard(here.spark, settings=settings).publish(model)
+    assert report.outcome == "rejected"
+    assert any("by the files' footers" in f.message for f in report.findings), report.findings
+
+
+@pytest.mark.parametrize("form", LOGGED)
+def test_what_is_not_known_has_its_reason(
+    place: Callable[[str, str], Place], form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = place(form, "replace")
+    publish(here, ROWS.format(low=0, high=6))
+    monkeypatch.setattr(changes, "LOCAL", 0)
+    at = f"{here.database}.made"
+    model = Model(at, ROWS.format(low=0, high=3), file_format=here.format.using)
+    change = read_change(Guard(here.spark).publish(model))
+    assert change.before is not None
+    assert (change.before.rows, change.after.rows) == (None, 3)
+    assert "at most 0 are looked at" in change.line()
