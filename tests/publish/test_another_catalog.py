@@ -53,12 +53,15 @@ class Another:
     def table(self, name: str) -> Any:
         return self.own if self.own is not None and name == self.own.name else None
 
-    registered = table
+    registered_table = table
 
     def partitions(self, name: str, among: Any = None) -> Any:
         return []
 
     def rows(self, sql: str) -> Any:
+        if sql.startswith("SHOW TABLES"):
+            shown = self._inner.rows(sql)
+            return [row for row in shown if self.own is not None and f"`{row[0]}`.`{row[1]}`" == self.own.name]
         return self._inner.rows(sql) if sql.startswith(("SET ", "SHOW ")) else []
 
 
