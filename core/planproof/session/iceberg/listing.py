@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from planproof.session.iceberg.catalogs import Catalogs
@@ -28,12 +29,23 @@ def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) 
     _refuse_other_names(catalogs, table)
     tasks = table.newScan().useSnapshot(snapshot.snapshotId()).planFiles()
     try:
-        found = [str(task.file().path()) for task in iterate(tasks)]
+        return describe_files(str(task.file().path()) for task in iterate(tasks))
     finally:
         tasks.close()
-    if any(not path.endswith(".parquet") for path in found):
+
+
+def describe_files(paths: Iterable[str]) -> list[DataFile]:
+    """Files that hold all rows as they were written. Raises `Unlisted`."""
+    found = [DataFile(path) for path in paths]
+    if any(not file.path.endswith(".parquet") for file in found):
         raise Unlisted("its files are not all Parquet")
-    return [DataFile(path) for path in found]
+    return found
+
+
+def refuse_other_spelling(names: Iterable[str]) -> None:
+    """Raises `Unlisted` for columns that a file spells otherwise than the table does."""
+    if not all(_SAME_IN_FILES.fullmatch(name) for name in names):
+        raise Unlisted("its files spell a column's name otherwise")
 
 
 def _refuse_other_names(catalogs: Catalogs, table: Any) -> None:
@@ -45,5 +57,4 @@ def _refuse_other_names(catalogs: Catalogs, table: Any) -> None:
         names |= {(field["id"], field["name"].lower()) for field in json.loads(str(write(schema)))["fields"]}
     if len(names) != len(dict(names)) or len(names) != len({name for _, name in names}):
         raise Unlisted("a column of it has borne another name, or another column its name")
-    if not all(_SAME_IN_FILES.fullmatch(name) for _, name in names):
-        raise Unlisted("its files spell a column's name otherwise")
+    refuse_other_spelling(name for _, name in names)

@@ -22,7 +22,7 @@ from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
 from planproof.session.iceberg import history, placing
 from planproof.session.iceberg.catalogs import Catalogs
-from planproof.session.iceberg.listing import list_files
+from planproof.session.iceberg.listing import describe_files, list_files, refuse_other_spelling
 from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import list_fields
@@ -199,6 +199,9 @@ class IcebergTransaction:
             return list_files(self._catalogs, self._table, before, most)
 
     def list_after(self, most: int) -> list[DataFile]:
+        if self._replaces:
+            refuse_other_spelling(self.schema().names)
+            return describe_files(self.files())
         with translate_errors():
             return list_files(self._catalogs, self._table, self._table.currentSnapshot(), most)
 
