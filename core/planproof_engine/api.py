@@ -446,9 +446,7 @@ def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:
         raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
 
 
-def _find_duplicates(
-    nodes: Sequence[Node], origins: tuple[Origin | None, ...], case_sensitive: bool
-) -> list[Finding]:
+def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
     """I1 in its default form, over every node: a repetition is a warning, as Spark accepts it; the same name, and the
     same columns under another relation, are told once, where they are nearest to the result."""
     found: dict[str, Finding] = {}

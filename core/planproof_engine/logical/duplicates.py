@@ -60,7 +60,8 @@ def find_bare(nodes: Iterable[Plan], case_sensitive: bool = False) -> Iterator[R
 
 def list_repeated_names(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
     """The pairs of relation and name that some node repeats. A rewriting must add no pair to them."""
-    return frozenset(_key(found.columns[0], case_sensitive) for found in find_repeated(root.walk_everywhere(), case_sensitive))
+    repeated = find_repeated(root.walk_everywhere(), case_sensitive)
+    return frozenset(_key(found.columns[0], case_sensitive) for found in repeated)
 
 
 def _key(column: Column, case_sensitive: bool) -> Key:

@@ -38,7 +38,8 @@ _TOKEN = r"""
 """
 
 # Choices are tried in order, and most tokens are words, commas and parentheses. `odd` are words that begin as something
-# else does: `1st`, `a://`. A repetition of choices would keep a hundred bytes for each character of a text: each run of characters is one step.
+# else does: `1st`, `a://`. A repetition of choices would keep a hundred bytes for each character of a text: each run of
+# characters is one step.
 
 _YOUNGER = {
     "shifts": ((">>>|", ""), ("<<|>>|", "")),
