@@ -32,7 +32,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
-from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
+from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
 from planproof_engine.hazards.bounds import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
@@ -200,9 +200,10 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
-    suspected = [_place(s, env.text) for s in hazards(root, env.conf)]
+    definitions = Definitions(root)
+    suspected = [_place(s, env.text) for s in hazards(definitions, env.conf)]
     said = (s.finding for s in suspected if s.finding.code not in UNDECIDED)
-    findings = (*_find_duplicates(root, origins, env.conf.case_sensitive), *said)
+    findings = (*_find_duplicates(definitions.nodes, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _make_checks(suspected, tree, sql, env), env)
 
@@ -437,19 +438,21 @@ def make_environment(sql: str, catalog: Catalog | None, conf: Conf, registry: Re
 
 def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:
     """Raises at the innermost node that creates a duplicate, subqueries included."""
-    found = [*find_repeated(root, case_sensitive), *find_bare(root, case_sensitive)]
+    nodes = tuple(root.walk_everywhere())
+    found = [*find_repeated(nodes, case_sensitive), *find_bare(nodes, case_sensitive)]
     if found:
         node = found[-1].node
         named = "; ".join(", ".join(str(field_of(c)) for c in r.columns) for r in found if r.node is node)
         raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
 
 
-def _find_duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
+def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
     """I1 in its default form, over every node: a repetition is a warning, as Spark accepts it; the same name, and the
     same columns under another relation, are told once, where they are nearest to the result."""
     found: dict[str, Finding] = {}
     told: set[frozenset[int]] = set()
-    for r in find_repeated(root, case_sensitive):
+    root = nodes[0]
+    for r in find_repeated(nodes, case_sensitive):
         columns = frozenset(c.id for c in r.columns)
         if columns in told:
             continue

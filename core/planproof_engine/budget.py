@@ -21,6 +21,9 @@ SECONDS = 10.0
 BYTES = 2**30
 """Bytes by which the process may grow for one model."""
 _TICK = 0.2
+_FIRST = 0.01
+"""Seconds of the processor after which a signal looks first. Work that is done before, as most plans are, asks for no
+memory."""
 _SURE = 1.0
 """Seconds after which a thread that is not the only one is asked for the memory by which the process grew."""
 
@@ -54,7 +57,8 @@ class _Work:
         self.over: type[OverBudget] | None = None
         self.spent = 0.0
         """Seconds of threads that are through with it."""
-        self._seconds, self._bytes = seconds, _measure_memory() + size
+        self._seconds, self._size = seconds, size
+        self._most: int | None = None
         self._began: dict[int, tuple[Callable[[], float], float]] = {}
         self.count()
 
@@ -69,15 +73,17 @@ class _Work:
         self.spent += clock() - began
 
     def weigh(self, patience: float) -> type[OverBudget] | None:
-        """What is used up, once something is. Memory is all threads': it is asked for after `patience` seconds of this
-        work."""
+        """What is used up, once something is. Memory is all threads': it is asked for at the first look, and again
+        after `patience` seconds of this work."""
+        if self._most is None:
+            self._most = _measure_memory() + self._size
         spent = self.spent
         for clock, began in list(self._began.values()):
             with suppress(OSError):  # A thread that has ended meanwhile.
                 spent += clock() - began
         if spent > self._seconds:
             self.over = _OverSeconds
-        elif spent >= patience and _measure_memory() > self._bytes:
+        elif spent >= patience and _measure_memory() > self._most:
             self.over = _OverMemory
         return self.over
 
@@ -102,7 +108,7 @@ def bounded(seconds: float = SECONDS, size: int = BYTES) -> Iterator[None]:
     try:
         if is_signalled:
             _in_main = work
-            signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+            signal.setitimer(signal.ITIMER_PROF, _FIRST, _TICK)
         else:
             _watch.add(work)
         yield
@@ -206,6 +212,7 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def add(self, work: _Work) -> None:
+        work.weigh(_SURE)  # How much memory there is. What looks later sleeps first.
         with _lock:
             self._works.append(work)
             if self._thread is None:

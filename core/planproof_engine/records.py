@@ -70,8 +70,8 @@ else:
         read, places = _fields(kind)
         values = [*read(node)]
         try:
-            for name in changes:
-                values[places[name]] = changes[name]
+            for name, value in changes.items():
+                values[places[name]] = value
         except KeyError as unknown:
             raise TypeError(f"{kind.__name__} is not made of a field {unknown.args[0]}") from None
         return kind(*values)

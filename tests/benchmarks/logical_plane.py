@@ -51,7 +51,7 @@ def peer_schema(relations: dict[str, Any]) -> MappingSchema:
 
 
 def ours(query: str, env: Environment) -> None:
-    plan(query, environment=replace(env, text=query))
+    plan(query, environment=env)
 
 
 def peers(query: str, schema: MappingSchema) -> None:
@@ -76,7 +76,8 @@ def ready(cases: Iterator[dict[str, Any]]) -> list[tuple[str, Environment, Mappi
                     apply(case["setup"], case["relations"], Conf(ansi=case["ansi"])),
                     peer_schema(case["relations"]),
                 )
-            env, schema = environments[key]
+            shared, schema = environments[key]
+            env = replace(shared, text=case["query"])
             ours(case["query"], env)
             peers(case["query"], schema)
         except (AnalysisError, Unknown, SqlglotError):

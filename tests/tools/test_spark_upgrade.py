@@ -62,7 +62,7 @@ def test_a_place_that_is_gone_is_told() -> None:
 def test_the_keywords_are_those_of_spark_s_lexer(version: str) -> None:
     spark = KNOWN[version]
     words = {token for token in spark.tokens if token.isidentifier() and token not in _NO_WORDS}
-    assert words == keywords(spark.minor) - SPELLINGS.keys()
+    assert words == keywords(spark.minor).keys() - SPELLINGS.keys()
 
 
 _NO_WORDS = {

@@ -113,6 +113,7 @@ class OfflineCheck:
     stored: Mapping[tuple[str, ...], ProjectNode] = field(init=False)
     names: tuple[str, ...] = field(init=False)
     _is_alone: bool = field(init=False, default=False)
+    _changed: str | None = field(init=False, default=None)
     _judging: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
@@ -140,16 +141,16 @@ class OfflineCheck:
             self.reports[key] = self._visit_node(node)
         return self.reports[key]
 
-    def judge_alone(self, node: ProjectNode, left: Mapping[str, State]) -> Visit:
+    def judge_alone(self, node: ProjectNode, left: Mapping[str, State], changed: str | None = None) -> Visit:
         """Judges one node by what others `left`, by unique id, and forgets what it saw before.
 
-        `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
-        `Unportable`.
+        `left` holds at least `project.stored_parents`; `changed` says what of a model did since dbt compiled it. Raises
+        `Wanted` for a node that the text reads besides, and `Unportable`.
         """
         self.forget()
         self.take(left)
         key = node.unique_id
-        self._is_alone, self.reports[key] = True, None
+        self._is_alone, self._changed, self.reports[key] = True, changed, None
         try:
             report = self._visit_node(node)
         finally:
@@ -311,7 +312,7 @@ class OfflineCheck:
             return report_failed(self._make_draft(node, Subject.of_name(node)), error)
 
     def _judge_model(self, node: ProjectNode) -> Report:
-        changed = self.files.find_change(node)
+        changed = self._changed if self._is_alone else self.files.find_change(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
         self._judging = node.relation

@@ -79,9 +79,9 @@ class JudgementCache:
         self._project = digest_of((code_digest(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())
 
-    def compute_key(self, node: ProjectNode) -> bytes | None:
+    def compute_key(self, node: ProjectNode, changed: str | None) -> bytes | None:
         """The digest of what the model's judgement depends on, but for names that its text alone tells; None where its
-        description holds what no JSON does."""
+        description holds what no JSON does. `changed` is what `check.files` said of the model just now."""
         check, raw = self.check, node.raw
         found = self._parents[node.unique_id] = check.project.stored_parents(node)
         parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in found]
@@ -91,7 +91,6 @@ class JudgementCache:
             for unread in _UNREAD:
                 read.pop(unread, None)
             text = marshal.dumps(read, 2)
-            changed = check.files.find_change(node)
             files = (changed, template_of(raw, check.project.directory, check.files.opened))
             beside = marshal.dumps((files, parents, self._digest_known(own)), 2)
         except ValueError:

@@ -17,7 +17,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
 from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
-from planproof.project.workers import Workers, can_fork
+from planproof.project.workers import Question, Workers, can_fork, judge_node
 from planproof.report.model import Report
 
 FEW = 24
@@ -42,6 +42,7 @@ class Schedule:
         self._order = {key: i for i, key in enumerate(self.project.nodes)}
         self._asked_for: dict[str, dict[str, None]] = {}
         self._keys: dict[str, bytes | None] = {}
+        self._changes: dict[str, str | None] = {}
         self._found: dict[str, Report | None] = {}
         self._missing: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
@@ -115,6 +116,7 @@ class Schedule:
         if node.kind != "model":
             self._keep(node, self._judge_one(node))
             return
+        self._changes[node.unique_id] = self.check.files.find_change(node)
         try:
             known = self._read_cache(node)
         except Wanted as wanted:
@@ -130,7 +132,7 @@ class Schedule:
     def _read_cache(self, node: ProjectNode) -> JudgedNode | None:
         if self.remembered is None:
             return None
-        key = self._keys[node.unique_id] = self.remembered.compute_key(node)
+        key = self._keys[node.unique_id] = self.remembered.compute_key(node, self._changes[node.unique_id])
         return self.remembered.find(node, key) if key is not None else None
 
     def _collect_states(self, node: ProjectNode) -> dict[str, State]:
@@ -138,10 +140,11 @@ class Schedule:
         keys = [*(p.unique_id for p in self.project.stored_parents(node)), *self._asked_for.get(node.unique_id, ())]
         return {key: self.states[key] for key in keys}
 
+    def _ask(self, node: ProjectNode) -> Question:
+        return Question(node.unique_id, self._collect_states(node), self._changes.get(node.unique_id))
+
     def _judge_one(self, node: ProjectNode) -> JudgedNode:
-        return JudgedNode.of(
-            node, self.check.judge_alone(node, self._collect_states(node)), is_brief=self.check.is_brief
-        )
+        return judge_node(self.check, self._ask(node))
 
     def _keep(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.load_report(node)
@@ -165,7 +168,7 @@ class Schedule:
         while self._to_judge and self.workers.idle:
             size = max(1, min(8, len(self._to_judge) // (2 * self.jobs)))
             lot, self._to_judge = self._to_judge[:size], self._to_judge[size:]
-            self.workers.send([(node.unique_id, self._collect_states(node)) for node in lot])
+            self.workers.send([self._ask(node) for node in lot])
         for key, answer in self.workers.receive_answers():
             node = self.project.nodes[key]
             if isinstance(answer, JudgedNode):

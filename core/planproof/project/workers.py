@@ -7,7 +7,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planproof.project.remembered import JudgedNode
 from planproof.project.state import State, Wanted
@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from planproof.project.offline import OfflineCheck
 
-Lot = list[tuple[str, Mapping[str, State]]]
+
+class Question(NamedTuple):
+    """A node to judge: its unique id, what others left, and what of it changed since dbt compiled it."""
+
+    key: str
+    left: Mapping[str, State]
+    changed: str | None
+
+
+Lot = list[Question]
 Answer = JudgedNode | Wanted | BaseException | None
 
 
@@ -90,7 +99,7 @@ class Workers:
             self.idle.append(connection)
             yield from found
         lost, self._lost = self._lost, []
-        yield from ((key, None) for key, _ in lost)
+        yield from ((question.key, None) for question in lost)
 
     def stop(self) -> None:
         for connection in (*self.idle, *self._has):
@@ -106,15 +115,20 @@ def _work(check: OfflineCheck, connection: Connection, others: list[Connection])
     try:
         while True:
             lot: Lot = connection.recv()
-            connection.send([(key, _judge_node(check, key, left)) for key, left in lot])
+            connection.send([(question.key, _answer(check, question)) for question in lot])
     except (EOFError, OSError, KeyboardInterrupt):
         return
 
 
-def _judge_node(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
-    node = check.project.nodes[key]
+def judge_node(check: OfflineCheck, question: Question) -> JudgedNode:
+    """The judgement of a node. Raises what `OfflineCheck.judge_alone` does."""
+    node = check.project.nodes[question.key]
+    return JudgedNode.of(node, check.judge_alone(node, question.left, question.changed), is_brief=check.is_brief)
+
+
+def _answer(check: OfflineCheck, question: Question) -> Answer:
     try:
-        return JudgedNode.of(node, check.judge_alone(node, left), is_brief=check.is_brief)
+        return judge_node(check, question)
     except Wanted as wanted:
         return wanted
     except Exception as error:  # It is raised again by the one who asked.

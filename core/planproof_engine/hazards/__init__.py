@@ -31,7 +31,6 @@ from planproof_engine.hazards.value_casts import value_casts
 from planproof_engine.hazards.wrapping import CODE as WRAPPED
 from planproof_engine.hazards.wrapping import wrapping
 from planproof_engine.hazards.zoned_times import zoned_times
-from planproof_engine.logical.nodes import Plan
 
 Hazard = Callable[[Definitions, Conf], Iterator[Suspicion]]
 
@@ -69,9 +68,8 @@ def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:
     return not has_contract and (finding.found != "*" or materialized not in ("view", "ephemeral"))
 
 
-def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
+def hazards(definitions: Definitions, conf: Conf) -> list[Suspicion]:
     """What every hazard suspects, in the order of the table; nothing twice."""
-    definitions = Definitions(root)
     found = [suspicion for hazard in HAZARDS for suspicion in hazard(definitions, conf)]
     return list({(s.finding, s.span): s for s in found}.values())
 
@@ -83,6 +81,7 @@ __all__ = [
     "UNDECIDED",
     "WRAPPED",
     "Count",
+    "Definitions",
     "Fits",
     "Hazard",
     "Suspicion",

@@ -26,7 +26,7 @@ CODE = "PP136"
 
 def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Only over what a source holds, what hands it on, or a sum of it, and where the types leave room for it."""
-    if conf.ansi:
+    if conf.ansi or not any(_is_arithmetic(expr) for _, expr in definitions.operations):
         return
     for node in definitions.nodes:
         in_items = isinstance(node, (Project, Aggregate))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from planproof_engine.expr.nodes import Column
@@ -23,14 +23,14 @@ class Repeated(NamedTuple):
         return f"{first.relation}.{first.name}" if first.relation else first.name
 
 
-def find_repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
-    """Every node whose output repeats a (relation, name), outermost first, subqueries included.
+def find_repeated(nodes: Iterable[Plan], case_sensitive: bool = False) -> Iterator[Repeated]:
+    """Every one of a plan's nodes (`walk_everywhere`) whose output repeats a (relation, name), outermost first.
 
     A node that gives out its child's columns as they are is left out: the repetition is its child's.
     """
     seen: set[int] = set()
-    for node in root.walk_everywhere():
-        if (isinstance(node, PassThrough) and node is not root) or id(node) in seen:
+    for node in nodes:
+        if (isinstance(node, PassThrough) and seen) or id(node) in seen:
             continue
         seen.add(id(node))
         output = node.output
@@ -42,10 +42,10 @@ def find_repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated
         yield from (Repeated(node, tuple(group)) for group in groups.values() if len(group) > 1)
 
 
-def find_bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
+def find_bare(nodes: Iterable[Plan], case_sensitive: bool = False) -> Iterator[Repeated]:
     """Every node with a column `a` that has no relation, beside a column `t.a`: the bare name `a` means both, so that
     nothing names the first one alone."""
-    for node in root.walk_everywhere():
+    for node in nodes:
         if isinstance(node, PassThrough):
             continue
         related: dict[str, list[Column]] = {}
@@ -60,7 +60,8 @@ def find_bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
 
 def list_repeated_names(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
     """The pairs of relation and name that some node repeats. A rewriting must add no pair to them."""
-    return frozenset(_key(found.columns[0], case_sensitive) for found in find_repeated(root, case_sensitive))
+    repeated = find_repeated(root.walk_everywhere(), case_sensitive)
+    return frozenset(_key(found.columns[0], case_sensitive) for found in repeated)
 
 
 def _key(column: Column, case_sensitive: bool) -> Key:

@@ -75,12 +75,13 @@ _UNTIL = {"4.0": "PERCENTILE_CONT PERCENTILE_DISC"}
 
 
 @lru_cache(maxsize=16)
-def keywords(spark: str) -> frozenset[str]:
-    """The keywords of one version's lexer. Any other word is a plain identifier to it."""
+def keywords(spark: str) -> dict[str, str]:
+    """The keywords of one version's lexer, each with the one that it is read as. Any other word is a plain identifier
+    to it."""
     asked = release(spark)[:2]
     younger = (words.split() for version, words in _SINCE.items() if asked < release(version))
     gone = (words.split() for version, words in _UNTIL.items() if asked < release(version))
-    return KEYWORDS.difference(*younger).union(*gone)
+    return {word: SPELLINGS.get(word, word) for word in KEYWORDS.difference(*younger).union(*gone)}
 
 
 SPELLINGS = {"TEMP": "TEMPORARY", "REGEXP": "RLIKE"}

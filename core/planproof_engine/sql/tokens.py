@@ -13,18 +13,20 @@ from functools import lru_cache
 
 from planproof_engine.conf import SPARKS, Conf
 from planproof_engine.origin import AnalysisError, Unknown, place
-from planproof_engine.sql.keywords import SPELLINGS, keywords
+from planproof_engine.sql.keywords import keywords
 from planproof_engine.sql.versions import list_lacking
 
 _TOKEN = r"""
   [\s\u00a0]*(?:
-    (?P<STRING_LITERAL>[rR]'[^']*'|'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
+    (?P<word>(?![rR]['"])[^\W\d]\w*(?!\w|://))
+  | (?P<mark>[,()])
+  | (?P<STRING_LITERAL>[rR]'[^']*'|'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
   | (?P<DOUBLE>[rR]"[^"]*"|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
   | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+[eE][+-]?[0-9]+(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+(?:[bB][dD]|[dDfFlLsSyY])?(?!\w))
   | (?P<uri>[^\W\d_]+://[\w/\-.?=&\#%]+)
-  | (?P<word>\w+)
+  | (?P<odd>\w+)
   | (?P<BACKQUOTED>`[^`]*(?:``[^`]*)*`)
   | (?P<comment>--[^\r\n\\]*(?:\\\n?[^\r\n\\]*)*|/\*(?!\+))
   | (?P<dollar>\$[A-Za-z_]*\$)
@@ -35,7 +37,9 @@ _TOKEN = r"""
   )
 """
 
-# A repetition of choices would keep a hundred bytes for each character of a text: each run of characters is one step.
+# Choices are tried in order, and most tokens are words, commas and parentheses. `odd` are words that begin as something
+# else does: `1st`, `a://`. A repetition of choices would keep a hundred bytes for each character of a text: each run of
+# characters is one step.
 
 _YOUNGER = {
     "shifts": ((">>>|", ""), ("<<|>>|", "")),
@@ -131,13 +135,11 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
             raise _make_error(text, at)
         group = found.lastgroup or ""
         at, stop = found.span(group)
-        if group == "word":
-            kind = text[at:stop].upper()
-            kind = SPELLINGS.get(kind, kind) if kind in known else "IDENTIFIER_TOKEN"
-        elif group == "op":
+        if group in ("word", "odd"):
+            kind = known.get(text[at:stop].upper(), "IDENTIFIER_TOKEN")
+        elif group in ("op", "mark"):
             kind = text[at:stop]
-            if kind in _SPELLINGS:
-                kind = _SPELLINGS[kind]
+            kind = _SPELLINGS.get(kind, kind)
         elif group == "comment":
             at = _skip_block_comment(text, at) if text[at] == "/" else stop
             continue
