@@ -12,6 +12,7 @@ from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
 from planproof.publish.delta.actions import UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import NotedPublication, Stage
@@ -21,7 +22,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
 from planproof.session.protocol import DataFile, Moved, SparkFailure, Unlisted
-from planproof.session.store import store_of
+from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
@@ -67,7 +68,7 @@ class DeltaPublication(NotedPublication):
         self.overwrites: Overwritten | None = None
         self.forbidden: str | None = None
         self.published: PhysicalSchema | None = None
-        self._session, self._is_registered = job.session, job.target is not None
+        self._session, self._is_registered = job.session, job.target is not None or _has_name(job, base)
         self._overwrites = job.model.incremental_strategy == "insert_overwrite" and strategy == "change"
         self._operation = _name_operation(strategy, job.model.incremental_strategy)
         # What a limit compares with is the table as it was looked at. Of partitions that are overwritten, keys are
@@ -326,6 +327,14 @@ class DeltaPublication(NotedPublication):
             self.discard()
         self.close()
         return ending
+
+
+def _has_name(job: Job, base: LogState) -> bool:
+    """Whether the catalog has a name for the log by now: a publish that died before it gave it one was settled since
+    the target was looked for."""
+    table = job.session.registered_table(job.names.target.quoted) if base.version >= 0 else None
+    stored = table.location if table is not None else None
+    return stored is not None and is_same_location(decode_uri(stored), base.location)
 
 
 def _looks_at_all(job: Job) -> bool:
