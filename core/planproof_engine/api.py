@@ -42,6 +42,7 @@ from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof_engine.sql.parse import Tree, parse
 from planproof_engine.sql.splice import splice
+from planproof_engine.sql.variables import substitute
 
 if TYPE_CHECKING:
     from planproof_engine.optimizer.driver import Fired, RefusedRule
@@ -183,8 +184,9 @@ def plan(
 def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     for key, value in sorted(env.conf.unfollowed):
         raise Unknown(f"the setting {key}={value}")
+    sql = substitute(sql, env.settings)
     try:
-        env, tree = parse_query(sql, env)
+        env, tree = parse_query(sql, evolve(env, text=sql))
     except AnalysisError as error:
         raise _translate_error(error, env) from None
     try:

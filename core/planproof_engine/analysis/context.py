@@ -54,6 +54,7 @@ class Environment:
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     `probing`: only what is wrong is looked for, beside an error that is known.
     `lenient`: what Spark checks last of a block is let pass. `fields` finds parts of values by their names.
+    `settings` are all that the session set, by name, where that is known: a text may name any (`${name}`).
     `late` takes what `CheckAnalysis` refuses of a plan that is resolved (`refuse_late`); None: that is raised at once.
     """
 
@@ -75,6 +76,7 @@ class Environment:
     taken_below: frozenset[str] = frozenset()
     probing: bool = False
     lenient: bool = False
+    settings: dict[str, str] | None = None
     late: list[AnalysisError] | None = None
     fields: Fields = field(init=False, compare=False, repr=False)
 

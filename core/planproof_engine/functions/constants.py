@@ -5,6 +5,7 @@ Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal as Number
 from typing import Any
@@ -12,7 +13,17 @@ from typing import Any
 from planproof_engine.expr.function import EITHER, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.origin import Unknown
-from planproof_engine.types import LONG, Array, DataType, is_integral, is_numeric, is_string
+from planproof_engine.types import (
+    DATE,
+    LONG,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    DataType,
+    is_integral,
+    is_numeric,
+    is_string,
+)
 
 Value = Any
 
@@ -102,6 +113,8 @@ def _convert(value: Value, cast: Cast) -> Value:
         return value
     if is_string(target) and type(value) is int:
         return str(value)
+    if target == DATE and cast.child.type in (TIMESTAMP, TIMESTAMP_NTZ) and _DAY.match(value):
+        return value[:10]
     if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
         number = _read_number(value, cast)
         return int(number) if number is not None and is_integral(target) else number
@@ -123,6 +136,14 @@ def _read_number(value: str | float | Number, cast: Cast) -> float | Number | No
 def _for_values_of(kind: type, compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
     """`compute`, for values that are all of one kind. For others the result is None: not known."""
     return lambda values: compute(*values) if values and all(type(v) is kind for v in values) else None
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
+"""How the value of a date begins, and that of a timestamp, which is the session's wall clock."""
+
+
+def _part_of_day(start: int, stop: int) -> Callable[[list[Value]], Value]:
+    return _for_values_of(str, lambda day: int(day[start:stop]) if _DAY.fullmatch(day) else None)
 
 
 def _substring(values: list[Value]) -> Value:
@@ -179,6 +200,10 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "lower": _for_values_of(str, str.lower),
     "upper": _for_values_of(str, str.upper),
     "replace": _for_values_of(str, lambda text, old, new="": text.replace(old, new) if old else text),
+    **dict.fromkeys(("chr", "char"), _for_values_of(int, lambda n: chr(n % 256) if n >= 0 else "")),
+    "year": _part_of_day(0, 4),
+    "month": _part_of_day(5, 7),
+    **dict.fromkeys(("day", "dayofmonth"), _part_of_day(8, 10)),
     "substring": _substring,
     "substr": _substring,
 }

@@ -116,6 +116,7 @@ def _name_may_end(c: Cursor, at: int, columns: bool) -> bool:
 
 def named_expression(c: Cursor) -> q.Node:
     """An expression, with an alias or several where they follow: Spark's rule `namedExpression`."""
+    word = c.kind
     node = expression(c)
     kind = c.kind
     if kind == "AS" and c.peek() not in ENDS:
@@ -126,7 +127,8 @@ def named_expression(c: Cursor) -> q.Node:
     elif kind == "(" and c.peek() in WORDS:
         return _wrap_aliases(c, node)
     elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and not is_name(c)):
-        return node
+        bare = word in _BARE_CALLS and not c.conf.before(_BARE_CALLS[word])
+        return _take_arguments_for_names(c, node) if bare else node
     alias = c.captured_identifier()
     start = node.span[0]
     return c.place(q.Alias(node, alias), start)
@@ -138,6 +140,29 @@ def _is_as_name(c: Cursor, columns: bool = False) -> bool:
     if not begins_clause(c, c.i + 1):
         return False
     return not (_name_may_end(c, c.i + 2, columns) and c.is_first_reading())
+
+
+_BARE_CALLS = {
+    **dict.fromkeys(("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_USER", "USER"), "3.5"),
+    "SESSION_USER": "4.0",
+    "CURRENT_TIME": "4.1",
+}
+"""The words of Spark's rule `currentLike`, which comes before `functionCall`, and since when they are."""
+
+
+def _take_arguments_for_names(c: Cursor, node: q.Node) -> q.Node:
+    """`current_date(a, b)` calls the function without parentheses, and names what it gives."""
+    if type(node) is not q.Call or node.distinct is not None or not node.arguments:
+        return node
+    names = [a.parts[0] for a in node.arguments if isinstance(a, q.Column) and len(a.parts) == 1]
+    if len(names) < len(node.arguments) or node.filter is not None or node.over is not None:
+        return node
+    start = node.span[0]
+    called = q.Identifier(str(node.name))
+    called.span = (start, start + len(called.text))
+    operand = q.Column([called])
+    operand.span = called.span
+    return c.place(q.Aliases(operand, names), start)
 
 
 def _wrap_aliases(c: Cursor, node: q.Node) -> q.Node:

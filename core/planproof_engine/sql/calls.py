@@ -167,8 +167,8 @@ def _cast(c: Cursor) -> q.Node | None:
 
 
 def _struct(c: Cursor) -> q.Node | None:
-    """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
-    if c.peek(2) == ")" or c.peek(3) == "=>" or c.peek(2) in ("DISTINCT", "ALL"):
+    """`struct(a AS x, b)`; named arguments (`=>`) belong to an ordinary call. DISTINCT is a name here."""
+    if c.peek(2) == ")" or c.peek(3) == "=>":
         return None
     at = c.i
     start, name = _enter(c)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expression, sort_items
-from planproof_engine.sql.calls import call, window_spec
+from planproof_engine.sql.calls import window_spec
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions
+from planproof_engine.sql.primary import primary
 
 
 def quantifier(c: Cursor) -> bool | None:
@@ -21,7 +22,8 @@ def quantifier(c: Cursor) -> bool | None:
 
 
 def hints(c: Cursor) -> q.Hint | None:
-    """Hints as calls. They change no schema; a hint that Spark does not know is a warning to it."""
+    """Hints as calls, of primary expressions. They change no schema; a hint that Spark does not know is a warning to
+    it."""
     first = c.start
     found: list[q.Call] = []
     while c.skip("HINT"):
@@ -30,10 +32,11 @@ def hints(c: Cursor) -> q.Hint | None:
         while not c.skip("HINT_END"):
             start = c.start
             name = c.identifier()
-            if c.kind == "(":
-                found.append(call(c, name.text, start))
-            else:
-                found.append(c.place(q.Call(name.text), start))
+            given = []
+            if c.skip("("):
+                given = c.read_list(primary)
+                c.take(")")
+            found.append(c.place(q.Call(name.text, given), start))
             c.skip(",")
     return c.place(q.Hint(found), first) if found else None
 

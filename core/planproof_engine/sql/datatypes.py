@@ -15,6 +15,7 @@ _LENGTHS = {"CHAR", "CHARACTER", "VARCHAR", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMES
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _WIDEST = 38
 """Digits that a decimal has at most."""
+_GREATEST = 2**31 - 1
 _SIZED = ("CHAR", "CHARACTER", "VARCHAR")
 _PLAIN_WORDS = "BIGINT BINARY BOOLEAN BYTE DATE DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT TINYINT VARIANT VOID"
 _PLAIN = frozenset(_PLAIN_WORDS.split())
@@ -57,7 +58,7 @@ def _skip_type(c: Cursor) -> None:
         if kind == "MAP":
             c.take(",")
             _skip_type(c)
-        _close_angle(c)
+        c.take(">")
     elif kind == "STRUCT":
         _skip_struct(c)
     elif kind in _LENGTHS:
@@ -84,17 +85,6 @@ def _open_angle(c: Cursor, kind: str) -> bool:
         return False
     c.advance()
     return True
-
-
-def _close_angle(c: Cursor) -> None:
-    """One `>`; of a `>>` or `>>>` token only the first sign is taken."""
-    if c.kind in (">>", ">>>"):
-        at = c.starts[c.i]
-        c.kinds[c.i : c.i + 1] = [">", c.kind[1:]]
-        c.starts.insert(c.i + 1, at + 1)
-        c.stops.insert(c.i, at + 1)
-        c.kind = ">"
-    c.take(">")
 
 
 def _skip_struct(c: Cursor) -> None:
@@ -125,21 +115,31 @@ def _skip_struct(c: Cursor) -> None:
             c.string()
         if not c.skip(","):
             break
-    _close_angle(c)
+    c.take(">")
 
 
 def _skip_lengths(c: Cursor) -> bool:
     """Steps over lengths in parentheses. Returns whether there were any."""
     if c.kind == "(" and c.peek() in ("INTEGER_VALUE", "ANY"):
+        within = c.kinds[c.i - 1] in (*_SIZED, *_DECIMALS)
         c.advance()
+        _check_length(c, within)
         c.advance()
         while c.skip(","):
+            _check_length(c, within)
             c.take("INTEGER_VALUE")
         c.take(")")
         return True
     elif c.kind == "(" and c.peek() in ("?", ":"):
         c.refuse_construct("a parameter marker in a type")
     return False
+
+
+def _check_length(c: Cursor, within: bool) -> None:
+    """Refuses the parameter of a text or a decimal that is no INT (`DataTypeAstBuilder`)."""
+    if within and c.kind == "INTEGER_VALUE" and int(c.token()) > _GREATEST:
+        message = f"The value {c.token()} of a data type's parameter is out of the range of a 32-bit integer."
+        c.keep_error("DATATYPE_PARAMETER_VALUE_OUT_OF_RANGE", message, c.start, c.stops[c.i])
 
 
 def _skip_length(c: Cursor) -> None:
@@ -186,16 +186,21 @@ def _skip_interval(c: Cursor) -> None:
 
 def _skip_collation(c: Cursor) -> None:
     c.advance()
-    name = c.identifier()
+    parts = [c.identifier()]
     while c.kind == "." and c.peek() in WORDS:
         c.advance()
-        name = c.identifier()
-    check_collation(c, name)
+        parts.append(c.identifier())
+    check_collation(c, parts)
 
 
-def check_collation(c: Cursor, name: q.Identifier) -> None:
-    """Keeps an error for later where this Spark has no collations that trim."""
-    if "trimming collations" in c.lacks and name.text.upper().endswith("_RTRIM"):
+def check_collation(c: Cursor, parts: list[q.Identifier]) -> None:
+    """Keeps an error for later where the name is qualified by what holds no collations
+    (`CollationFactory.resolveFullyQualifiedName`), or this Spark has none that trim."""
+    *within, name = parts
+    if within and [part.text.lower() for part in within] != ["system", "builtin"]:
+        message = f"The value {name.text} does not represent a correct collation name."
+        c.keep_error("COLLATION_INVALID_NAME", message, parts[0].span[0], name.span[1])
+    elif "trimming collations" in c.lacks and name.text.upper().endswith("_RTRIM"):
         message = "The feature is not supported: TRIM specifier in the collation."
         c.keep_error("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
 

@@ -88,8 +88,11 @@ def _negation(c: Cursor) -> q.Node:
 
 
 def _is_alias(c: Cursor) -> bool:
-    """Whether IN or IS, at hand, is a name: `SELECT a in FROM t`."""
-    return c.kind in ("IN", "IS") and (c.peek() == "FROM" or c.peek() in ENDS)
+    """Whether the word of a predicate, at hand, is a name: `SELECT a in FROM t`, `SELECT a like, b FROM t`. Behind LIKE
+    and its kin, FROM is a column."""
+    if c.peek() == "FROM":
+        return c.kind in ("IN", "IS") or (c.kind == "BETWEEN" and c.peek(2) != "AND")
+    return c.peek() in ENDS
 
 
 def value(c: Cursor, floor: int = 1) -> q.Node:

@@ -93,7 +93,7 @@ def _postfix(c: Cursor, node: q.Node) -> q.Node | None:
         name = [c.captured_identifier()]
         while c.skip("."):
             name.append(c.captured_identifier())
-        check_collation(c, name[-1])
+        check_collation(c, name)
         return c.place(q.Collate(node, column(c, name)), start)
     if (c.peek() not in WORDS and c.peek() != "[") or "variant path" in c.lacks:
         return None

@@ -62,6 +62,11 @@ def _build_lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
 
 _SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
 
+_OF_TYPES = frozenset({"ARRAY", "MAP", "STRUCT"})
+_ANGLES = frozenset({">", ">>", ">>>"})
+"""Signs of which the lexer takes one `>` for each word of `_OF_TYPES` before them, wherever that stands: `array(1)`
+leaves no `>>` behind it (`incComplexTypeLevelCounter` and `isShiftRightOperator` of SqlBaseLexer.g4)."""
+
 AHEAD = 8
 """How many EOF tokens stand at the end: a look ahead goes no further than this."""
 
@@ -128,7 +133,7 @@ def tokens_of(text: str, conf: Conf, as_far: bool = False) -> Tokens:
 def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str, lexer: re.Pattern[str]) -> None:
     add_kind, add_start, add_stop = tokens.kinds.append, tokens.starts.append, tokens.stops.append
     match, at, size = lexer.match, 0, len(text)
-    known = keywords(spark)
+    known, types_open = keywords(spark), 0
     while at < size:
         found = match(text, at)
         if found is None:
@@ -137,9 +142,12 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
         at, stop = found.span(group)
         if group in ("word", "odd"):
             kind = known.get(text[at:stop].upper(), "IDENTIFIER_TOKEN")
+            types_open += kind in _OF_TYPES
         elif group in ("op", "mark"):
             kind = text[at:stop]
             kind = _SPELLINGS.get(kind, kind)
+            if types_open and kind in _ANGLES:
+                kind, stop, types_open = ">", at + 1, types_open - 1
         elif group == "comment":
             at = _skip_block_comment(text, at) if text[at] == "/" else stop
             continue

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from planproof_engine.api import plan
 from planproof_engine.cases import derive
+from planproof_engine.origin import Unknown
 
 
 def answer(setup: list[str], query: str, relations: dict[str, Any] | None = None) -> Any:
@@ -54,6 +56,21 @@ def test_a_view_whose_columns_are_gone_is_refused_and_another_is_not() -> None:
     star = ["CREATE TABLE a (x INT)", "CREATE VIEW v AS SELECT * FROM a", "DROP TABLE a", "CREATE TABLE a (y INT)"]
     assert answer(star, "SELECT * FROM v") == "INCOMPATIBLE_VIEW_SCHEMA_CHANGE"
     assert answer([*star, "DROP VIEW v", "CREATE VIEW v AS SELECT * FROM a"], "SELECT * FROM v") == [("y", "int", True)]
+
+
+def test_settings_stand_in_texts() -> None:
+    setup = ["SET what = 1 as n", "SET other = ${what}, 2 as m", "CREATE TEMP VIEW v AS SELECT ${other}"]
+    assert answer(setup, "SELECT ${hivevar:what}, '${what}', '${unset}'") == [
+        ("n", "int", False),
+        ("1 as n", "string", False),
+        ("", "string", False),
+    ]
+    assert answer(setup, "SELECT * FROM v") == [("n", "int", False), ("m", "int", False)]
+    assert answer([*setup, "RESET what"], "SELECT '${what}'") == [("", "string", False)]
+    assert answer(["SET loop = ${loop}"], "SELECT '${env:HOME}'") == "a ${...} variable"
+    assert answer([], "SELECT '${spark.app.name}'") == "a ${...} variable"
+    with pytest.raises(Unknown):
+        plan("SELECT '${what}'")
 
 
 def test_variables_keep_their_types_and_print_their_values() -> None:

@@ -67,7 +67,7 @@ SUBQUERY = "(SELECT max(o.id) FROM shop.orders o WHERE o.id = v.n)"
             " FROM v GROUP BY k",
             "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
         ),
-        ("SELECT ", "'a' COLLATE a.b.c.d.e", ", k FROM v", "COLLATION_INVALID_NAME"),
+        ("SELECT 'a' COLLATE ", "a.b.c.d.e", ", k FROM v", "COLLATION_INVALID_NAME"),
     ],
 )
 def test_an_error_points_at_what_is_wrong(before: str, wrong: str, after: str, condition: str) -> None:

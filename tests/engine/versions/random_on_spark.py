@@ -27,6 +27,7 @@ import random_models
 from random_queries import TABLES
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
+from planproof_engine.api import make_environment
 
 Writer = Callable[[int, int, str], list[str]]
 Fields = list[tuple[str | None, str, Any, bool]]
@@ -112,8 +113,9 @@ def write_golden(spark: Any) -> None:
 
 
 def derived(query: str, conf: Conf) -> Answer:
+    environment = replace(make_environment(query, _VIEWS, conf), settings={})
     try:
-        schema = plan(query, _VIEWS, conf=conf).schema
+        schema = plan(query, environment=environment).schema
     except AnalysisError as error:
         return Answer(refused=error.condition, message=str(error)[:400])
     except Unknown as gap:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
-from planproof_engine.analysis.refusals.checks import holds_aggregate, is_grouping
+from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Column, Expr, Literal, is_aggregate
 from planproof_engine.expr.pretty import pretty
@@ -41,8 +41,20 @@ def group_expressions(
     if group.is_all and len(group.keys) <= 1 and not clause.names_all:
         found = clause.list_all(group)
         return found, None, (0,) * len(found)
+    if ctx.conf.group_by_ordinal:
+        for member in filter(is_position, _list_members(group)):
+            clause.refuse_beyond(member)
     sets = _list_sets(clause, group)
     return tuple(clause.found), sets, tuple(item for _, item in clause.places)
+
+
+def _list_members(node: q.Node) -> Iterator[q.Node]:
+    """The expressions of the clause, out of the sets in which they stand."""
+    for child in node.children:
+        if isinstance(child, (q.GroupingAnalytics, q.Tuple, q.Paren)):
+            yield from _list_members(child)
+        else:
+            yield child
 
 
 def _list_sets(clause: _Clause, group: q.Group) -> Sets | None:
@@ -96,10 +108,10 @@ class _Clause:
 
     def list_all(self, group: q.Group) -> tuple[Expr, ...]:
         """GROUP BY ALL: every item without an aggregate function, be it that of a window."""
-        if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
+        if self._find_lateral():
             raise self._make_lateral_error(group)
         groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not any(map(is_aggregate, i.walk()))))
-        if not groups and any(_has_column_outside(i) for i in self.items):
+        if not groups and any(has_column_outside(i) for i in self.items):
             raise self.ctx.env.make_error(
                 "UNRESOLVED_ALL_IN_GROUP_BY",
                 "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
@@ -109,6 +121,16 @@ class _Clause:
         for key in groups:
             refuse_group(key, group, self.ctx.env)
         return groups
+
+    def _find_lateral(self) -> set[int]:
+        """The places of the items that name an alias on their left. One that is nothing else has the alias's id."""
+        found, seen = set[int](), set[int]()
+        for at, item in enumerate(self.items):
+            if isinstance(item, Alias):
+                if item.id in self.lateral or item.id in seen:
+                    found.add(at)
+                seen.add(item.id)
+        return found
 
     def _make_lateral_error(self, node: q.Node) -> Exception:
         return self.ctx.env.make_error(
@@ -154,9 +176,14 @@ class _Clause:
         if is_position(node) and self.ctx.conf.group_by_ordinal:
             item = self.items[int(node.text) - 1]
             return item.id if isinstance(item, Alias) and not _is_integer(item.child) else 0
-        parts = name_parts(node)
+        named = [a for a in map(self._find_alias, node.find_all(q.Column)) if a is not None]
+        # Within an expression it is kept, too: no item is found in that.
+        return 0 if not named else named[0].id if name_parts(node) else -1
+
+    def _find_alias(self, name: q.Column) -> Alias | None:
+        parts = name_parts(name)
         named = self.named.get(self.ctx.key(parts[0]), []) if len(parts) == 1 else []
-        return named[0].id if named and not self.ctx.scope.find_matches(parts)[0] else 0
+        return named[0] if named and not self.ctx.scope.find_matches(parts)[0] else None
 
     def _add_key(self, bound: Expr, item: int) -> int:
         at = self.places.setdefault((drop_names(bound), item), len(self.found))
@@ -178,9 +205,9 @@ class _Clause:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
                 raise self._make_lateral_error(node)
             bound = replace_aliases(bound, self.named)
-        if any(map(is_aggregate, bound.walk())):
-            found = next(e for e in bound.walk() if is_aggregate(e))
-            if self.ctx.grouping is not None and not is_grouping(found) and self.ctx.scope.columns:
+        found = next((e for e in bound.walk() if is_aggregate(e) and not is_grouping(e)), None)
+        if found is not None:
+            if self.ctx.grouping is not None and self.ctx.scope.columns:
                 # What Expand reads is computed below it, where the aggregate has no GROUP BY.
                 text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
                 raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
@@ -193,18 +220,21 @@ class _Clause:
         refuse_group(bound, node, self.ctx.env)
         return bound
 
-    def _ordinal(self, at: int, node: q.Node) -> Expr:
+    def refuse_beyond(self, node: q.Literal) -> None:
+        """Refuses a position behind the last item, whatever the other keys are: a rule looks at all of them."""
+        at = int(node.text)
         if not 1 <= at <= len(self.items):
             raise self.ctx.env.make_error(
                 "GROUP_BY_POS_OUT_OF_RANGE",
                 f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
                 node,
             )
-        item = self.items[at - 1]
-        if isinstance(item, Alias) and item.id in self.lateral:
+
+    def _ordinal(self, at: int, node: q.Node) -> Expr:
+        if at - 1 in self._find_lateral():
             raise self._make_lateral_error(node)
-        chosen = drop_alias(item)
-        if holds_aggregate(chosen):
+        chosen = drop_alias(self.items[at - 1])
+        if nests_aggregate(chosen):
             raise self.ctx.env.make_error(
                 "GROUP_BY_POS_AGGREGATE",
                 f"GROUP BY {at} refers to an expression that contains an aggregate function.",
@@ -240,13 +270,13 @@ def drop_alias(item: Expr) -> Expr:
     return item.child if isinstance(item, Alias) else item
 
 
-def _has_column_outside(expr: Expr) -> bool:
+def has_column_outside(expr: Expr) -> bool:
     """Whether a column stands in the expression outside of its aggregate functions."""
     if isinstance(expr, Column):
         return True
     if isinstance(expr, Literal) or is_aggregate(expr):
         return False
-    return any(_has_column_outside(c) for c in expr.children)
+    return any(has_column_outside(c) for c in expr.children)
 
 
 def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Aliases:

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, canonicalize, plain_outer_columns
+from planproof_engine.analysis.blocks.aggregated import (
+    Aggregated,
+    Keys,
+    canonicalize,
+    make_missing_output_error,
+    plain_outer_columns,
+)
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
-from planproof_engine.analysis.names.scope import make_empty_scope
+from planproof_engine.analysis.names.scope import Scope, make_empty_scope
 from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
@@ -46,8 +52,10 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
+from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
 
 
 @record(frozen=True, slots=True)
@@ -72,26 +80,24 @@ def aggregate(
     to aliases on their left."""
     group = node.group
     groups, sets, alone = group_expressions(group, items, lateral, ctx) if group is not None else ((), None, ())
-    if sets is not None and any(map(is_volatile, groups)):
-        # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
-        shown = next(pretty(g) for g in groups if is_volatile(g))
-        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
-    late = next(filter(stays_volatile, groups), None)
-    if late is not None:
-        text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
-        raise ctx.env.make_error("INTERNAL_ERROR", text, group or node)
-    if ctx.scope.outer is not None:
-        refuse_outer(groups, "the grouping", group or node, ctx.env)
+    _refuse_keys(groups, sets, group or node, ctx)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
     keys = Keys(groups, alone, within=within, of_sets=sets is not None)
     if sets is not None:
         _check_grouping_calls(items, keys, node, ctx)
+    if any(is_grouping(e) for g in groups for e in g.walk()):
+        # It is no aggregate function, but among the keys no grouping set is yet.
+        text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+        raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, group or node)
     for item, source in zip(items, _list_item_nodes(node, items)):
         if find_first_window(item) is not None:
             raise ctx.env.make_error(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
             )
         check_grouped(item, groups, source, ctx, node, keys)
+    if any(isinstance(e, Window) and is_grouping(e.call) for item in items for e in item.walk()):
+        text = "grouping()/grouping_id() is not supported within a window function."
+        ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     if contents(groups) & (GENERATOR | WINDOW):
         ctx.env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
@@ -122,6 +128,19 @@ def aggregate(
     if sets is None:
         _refuse_unrepeated([*items, *(plan.expressions if having is not None else ())], groups, group or node, ctx)
     return Grouped(plan, items, over)
+
+
+def _refuse_keys(groups: tuple[Expr, ...], sets: Sets | None, node: q.Node, ctx: Context) -> None:
+    if sets is not None and any(map(is_volatile, groups)):
+        # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
+        shown = next(pretty(g) for g in groups if is_volatile(g))
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", node)
+    late = next(filter(stays_volatile, groups), None)
+    if late is not None:
+        text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
+        raise ctx.env.make_error("INTERNAL_ERROR", text, node)
+    if ctx.scope.outer is not None:
+        refuse_outer(groups, "the grouping", node, ctx.env)
 
 
 def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
@@ -166,15 +185,42 @@ def _bind_having(
     ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
-    bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
+    try:
+        bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
+    except AnalysisError as error:
+        raise _find_unresolved(error, node, scope, over, ctx) or error from None
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
+        _refuse_unseen(bound, over, node, ctx)
         _check_grouping_calls([bound], over.keys, node, ctx)
     cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
         settled = make_keys_nullable(settled, find_left_out_keys(groups, sets, over.keys), ctx.conf)
     return cast_condition(settled, node, ctx.env)
+
+
+def _find_unresolved(
+    error: AnalysisError, node: q.Node, scope: Scope, over: Aggregated, ctx: Context
+) -> Exception | None:
+    """The error for a name that means several columns of the input: it counts as not found in HAVING."""
+    if error.condition != "AMBIGUOUS_REFERENCE":
+        return None
+    output = Scope(tuple(map(column_of, over.items)), (), None, scope.case_sensitive)
+    for parts, named in ((name_parts(n), n) for n in node.find_all(q.Column, q.Dot)):
+        if parts and len(ctx.scope.find_matches(parts)[0]) > 1 and not output.find_matches(parts)[0]:
+            return make_unresolved_error(parts, evolve(ctx, scope=output), named)
+    return None
+
+
+def _refuse_unseen(bound: Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
+    """Refuses `grouping(x)` of a column that the Aggregate neither groups by nor gives: HAVING does not find it."""
+    shown = {column_of(i).id for i in over.items}
+    for call in (e for e in bound.walk() if is_grouping(e) and e.function.name == "grouping"):
+        within = (e for e in call.args[0].walk() if isinstance(e, Column) and e.id not in shown and e not in over.keys)
+        unseen = next(within, None) if call.args[0] not in over.keys else None
+        if unseen is not None:
+            raise make_missing_output_error(unseen, over.items, node, ctx)
 
 
 def _list_item_nodes(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
@@ -193,13 +239,13 @@ def check_grouped(
     if bad is None:
         return
     if isinstance(bad, ScalarSubquery):
-        raise ctx.env.make_error(
+        ctx.env.refuse_late(
             "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
             "A correlated scalar subquery is neither in GROUP BY nor inside an aggregate function. Add it to GROUP BY "
             "using ordinal position, or wrap it in first().",
             _subquery_node(bad, node),
         )
-    if not groups and not keys.of_sets:
+    elif not groups and not keys.of_sets:
         ctx.env.refuse_late(
             "MISSING_GROUP_BY",
             "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
@@ -243,7 +289,7 @@ def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]
     children = expr.children
     if isinstance(expr, Window):
         children = (*expr.call.children, *expr.partition, *expr.order)
-        if keys.of_sets and is_aggregate(expr.call):
+        if keys.of_sets and is_aggregate(expr.call) and not is_grouping(expr.call):
             # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
             # was expanded, which is no key.
             yield from (c for a in expr.call.children for c in columns_outside(a))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.beside_generators import rename_item
+from planproof_engine.analysis.blocks.groupby import has_column_outside
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
@@ -104,7 +105,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
             ctx.env.widths[id(node)] = len(several)
             items += several
         else:
-            item = _bind_item(node, nodes[at + 1 :], lateral, items)
+            item = _bind_item(node, nodes[at + 1 :], lateral, items, grouped)
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
@@ -152,9 +153,10 @@ def _check_types(nodes: Sequence[q.Node], ctx: Context) -> None:
             return
 
 
-def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr]) -> Expr:
+def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr], grouped: bool) -> Expr:
     """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
-    first, and a generator out of its place among those before it (`ExtractGenerator`)."""
+    first, and a generator out of its place among those before it (`ExtractGenerator`), or a column that no GROUP BY
+    has."""
     try:
         return bind_named_item(node, ctx)
     except AnalysisError as error:
@@ -164,6 +166,9 @@ def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Seq
         if error.condition in OF_AGGREGATES:
             raise_first(find_errors(node, ctx), error)
             _bind_others(node, behind, ctx)
+            if not grouped and any(map(has_column_outside, before)):
+                text = "The query does not include a GROUP BY clause, and an item names a column as it is."
+                raise ctx.env.make_error("MISSING_GROUP_BY", text, node) from None
         raise
 
 

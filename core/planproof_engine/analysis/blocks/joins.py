@@ -18,6 +18,7 @@ from planproof_engine.analysis.refusals.checks import (
     SUBQUERY,
     WINDOW,
     content,
+    contents,
     is_correlated,
     refuse_generator,
 )
@@ -26,7 +27,19 @@ from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, col
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast, check_cast
-from planproof_engine.logical.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
+from planproof_engine.logical.nodes import (
+    CROSS,
+    FULL,
+    INNER,
+    LEFT_ANTI,
+    LEFT_SEMI,
+    RIGHT,
+    Join,
+    Named,
+    Plan,
+    Project,
+    Values,
+)
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -107,7 +120,8 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 
 def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses aggregates and windows in the conditions of joins. Spark does so after all names are resolved.
+    """Refuses aggregates and windows in the conditions of joins, and aggregates in table functions beside them. Spark
+    does so after all names are resolved.
 
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
@@ -117,6 +131,10 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
         return
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
+    made = plan.right.child if isinstance(plan.right, Named) else plan.right
+    if isinstance(made, Values) and made.call is not None and contents(made.call.args) & AGGREGATE:
+        text = f"A table function takes no aggregate function: {pretty(made.call)}."
+        env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
         env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",

@@ -245,7 +245,7 @@ class _Clause:
             suggests=block is None or block.distinct
         )  # What the output lacks, the input may have.
         if block is not None:
-            ctx = evolve(ctx, windows=block.ctx.windows)
+            ctx = evolve(ctx, windows=self._list_windows(block))
         missing: AnalysisError | None = None
         try:
             key = sort_keys([node], ctx)[0]
@@ -265,11 +265,26 @@ class _Clause:
                 block.over.refuse_computed(key, self.node, block.ctx)
         try:
             return self._bind_over_input(node, block, out_of_reach)
-        except AnalysisError:
-            # Whatever else is wrong with a subquery, its names are resolved first, and not over the input.
-            if missing is not None and block.over is None and any(node.find_all(q.Query)):
-                raise missing from None
+        except AnalysisError as error:
+            if missing is not None:
+                self._raise_missing(missing, error, node)
             raise
+
+    def _list_windows(self, block: Block) -> dict[str, q.Window]:
+        """What a WINDOW clause behind this one defines: one before it belongs to the SELECT alone
+        (`AstBuilder.withQuerySpecification`)."""
+        return {name: window for name, window in block.ctx.windows.items() if window.span[0] >= self.node.span[0]}
+
+    def _raise_missing(self, missing: AnalysisError, error: AnalysisError, node: q.Node) -> None:
+        """Raises that the output lacks a name, where that comes before what is wrong over the input.
+
+        Whatever else is wrong with a subquery, its names are resolved first, and not over the input. A field that a
+        column of the input lacks leaves the name unresolved (`resolveExprsAndAddMissingAttrs`).
+        """
+        if error.condition == "FIELD_NOT_FOUND":
+            sort_keys([node], self._make_output_context())
+        if self.block is not None and self.block.over is None and any(node.find_all(q.Query)):
+            raise missing from None
 
     def _drop_windows(self, block: Block) -> Scope | None:
         """The output without windows whose names other items have: a sort finds those below the windows. None where it
@@ -295,7 +310,9 @@ class _Clause:
         if self._named is None:
             self._named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         output = None if over is None or out_of_reach else self._make_output_context().scope
+        windows = self._list_windows(block)
         ctx = evolve(block.ctx, clause=self.word, aliases=self._named, time_windows=self.time_windows, shown=output)
+        ctx = evolve(ctx, windows=windows)
         try:
             key = sort_keys([node], ctx)[0]
         except AnalysisError:

@@ -27,12 +27,14 @@ from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
+    GENERATOR,
+    content,
     find_first_window,
     holds_aggregate,
     refuse_in_filter,
 )
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Alias, Column, Expr, column_of, fresh_id
+from planproof_engine.expr import Alias, Column, Expr, column_of
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError
@@ -167,10 +169,14 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
     for assignment in node.assignments:
         ctx = evolve(ctx, scope=scope)
         target = _find_column(assignment.left, ctx)
-        value = bind(assignment.right, ctx)
-        _refuse_aggregates((value,), "SET", node, ctx)
-        items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
-        plan, scope = _project(items, plan, ctx)
+        if is_star(assignment.right, ctx):
+            bind(assignment.right, ctx)  # Refuses it: a star is no item here.
+        item = q.Alias(assignment.right, q.Identifier(target.name))
+        item.span = assignment.span
+        bound = bind_items([item], ctx)
+        _refuse_aggregates(bound.exprs, "SET", node, ctx)
+        items = [bound.exprs[0] if c.id == target.id else c for c in scope.columns]
+        plan, scope = _project(items, bound.add_generators(plan), ctx)
     return plan, scope
 
 
@@ -227,6 +233,8 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
         if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."
             raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+        if content(item) & GENERATOR:
+            raise ctx.env.make_unknown("a generator in |> AGGREGATE", node)
         check_grouped(item, groups, node, ctx, node)
     return _make_side(Aggregate(groups, (*named, *items), child), ctx)
 

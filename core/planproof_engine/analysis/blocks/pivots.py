@@ -10,7 +10,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.analysis.expressions.moments import is_date
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import holds_window
+from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
@@ -82,6 +82,11 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
+    if content(bound) & GENERATOR:
+        raise ctx.env.make_unknown("a generator among the aggregates of PIVOT", node)
+    if find_first_window(bound) is not None:
+        text = "It is not allowed to use a window function inside an aggregate."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
     if holds_window(bound):
         text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
         raise ctx.env.make_error("MISSING_AGGREGATION", text, node)
@@ -164,7 +169,11 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
             return str(value.value)
         if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
             return value.text
-    if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
+    if (
+        isinstance(value, Cast)
+        and isinstance(value.child, Literal)
+        and (value.child.value is None or same_type(value.type, STRING))
+    ):
         return _cast_to_text(value.child, ctx, node)
     if isinstance(value, Call) and value.function.name in _BRACKETS:
         opened, closed = _BRACKETS[value.function.name]

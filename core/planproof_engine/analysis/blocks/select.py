@@ -33,6 +33,7 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.analysis.refusals.earlier import (
     CHECKED_LAST,
     find_ambiguous_name,
+    find_grouping_call,
     holds_window_call,
     is_checked,
     is_of_aggregate,
@@ -85,9 +86,10 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
         if block is not None:
             return block
         raise_error_of_block(node, reached, error)
+        error = find_grouping_call(node, error, env) or error
         if is_checked(error) and env.late is not None:
             env.late[:] = [e for e in env.late if not _is_behind(e, error, reached)]
-        raise
+        raise error
 
 
 def _is_behind(late: AnalysisError, error: AnalysisError, reached: Reached) -> bool:
@@ -151,7 +153,7 @@ def _bind_leniently(node: q.Block, error: AnalysisError, env: Environment, outer
     the block, where Spark looks at that first."""
     of_windows = error.condition.startswith("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC")
     at_once = error.condition == "UNSUPPORTED_GROUPING_EXPRESSION" and env.conf.before("4.0")
-    if not error.condition.startswith(CHECKED_LAST) or env.lenient or at_once:
+    if not error.condition.startswith(CHECKED_LAST) or env.lenient:
         return None
     late: list[AnalysisError] = []
     try:
@@ -159,14 +161,23 @@ def _bind_leniently(node: q.Block, error: AnalysisError, env: Environment, outer
     except Unknown:
         return None
     except AnalysisError as other:
-        if of_windows == is_of_aggregate(other):
+        # HAVING stands above the Aggregate, which `CheckAnalysis` looks at first.
+        behind = is_checked(other) and (at_once or _stands_in(other, node.having))
+        if of_windows == is_of_aggregate(other) and not behind:
             raise
+        return None
+    if at_once:
         return None
     first = [*filter(is_of_aggregate, late), error] if of_windows else [error, *late]
     if env.late is None or env.probing:
         raise first[0]
     env.late.extend(first)
     return block
+
+
+def _stands_in(error: AnalysisError, clause: q.Node | None) -> bool:
+    start = error.origin.start if error.origin is not None else None
+    return clause is not None and start is not None and clause.span[0] <= start < clause.span[1]
 
 
 def _add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
@@ -297,6 +308,11 @@ def _bind_below_generators(
             arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
             listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
     grouped = grouping.aggregate(node, listed, items.lateral, child, ctx, filters=False)
+    bare = next((i for i in items.exprs if isinstance(i, Column) and i.id not in made_ids), None)
+    if grouped.over.of_sets and bare is not None:
+        # `ExtractGenerator` names the column before Expand, which the Aggregate no longer gives.
+        text = f'Resolved attribute(s) "{bare.name}" missing below a generator over grouping sets.'
+        raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION", text, node)
     held = map(column_of, grouped.items)
     plan = grouped.plan
     exprs: list[Expr] = []

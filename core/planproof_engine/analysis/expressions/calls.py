@@ -210,9 +210,13 @@ def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Cal
         raise
 
 
+_WITHOUT_AGGREGATES = ("DISTRIBUTE BY", "GROUP BY", "JOIN", "WHERE")
+
+
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
-    """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
-    if node.over is None and any(map(nests_aggregate, args)):
+    """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later. Only an
+    Aggregate is looked at for that (`ExprUtils.assertValidAggregation`): elsewhere the outer one is refused."""
+    if ctx.clause not in _WITHOUT_AGGREGATES and node.over is None and any(map(nests_aggregate, args)):
         refuse_modifiers(function, node, ctx)
         inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
         raise ctx.env.make_error_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
@@ -361,7 +365,7 @@ def _try_arithmetic(node: q.Call, ctx: Context, name: str) -> Expr | None:
 
 
 def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    if ctx.grouping is None and node.over is not None:
+    if ctx.grouping is None and node.over is not None and not ctx.conf.before("4.0"):
         text = f"Expression `{name}` not supported within a window function."
         raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     if ctx.clause == "VALUES":

@@ -13,7 +13,7 @@ from planproof_engine.analysis.expressions.modifiers import Argument
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.expr import Expr, Lambda, Literal, Variable, fresh_id
 from planproof_engine.expr.function import LambdaOf, Signature
-from planproof_engine.functions.bind import check_kinds, coerce_arguments
+from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, VOID
@@ -79,5 +79,6 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
 
 def _fit_body(function: Signature, body: Expr) -> Expr:
     """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
-    looks at `ExpectsInputTypes` alone."""
-    return Literal(None, BOOLEAN, "NULL") if takes_condition(function) and body.type == VOID else body
+    looks at `ExpectsInputTypes` alone. A generator has a type of its own, and is refused where it stands."""
+    is_null = takes_condition(function) and body.type == VOID and not makes_rows(body)
+    return Literal(None, BOOLEAN, "NULL") if is_null else body

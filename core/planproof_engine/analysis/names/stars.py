@@ -32,7 +32,10 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
     return drop_excluded(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
 
 
-NO_STARS = ("JOIN", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LATERAL VIEW")
+NO_STARS = (
+    *("FROM", "JOIN", "LATERAL VIEW", "PIVOT", "VALUES"),
+    *("HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"),
+)
 """The clauses in which no rule expands a star."""
 
 

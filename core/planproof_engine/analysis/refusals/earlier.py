@@ -39,8 +39,10 @@ _CHECKED = (
     "MISSING_AGGREGATION",
     "MISSING_ATTRIBUTES",
     "MISSING_GROUP_BY",
+    "MISSING_WINDOW_SPECIFICATION",
     "NESTED_AGGREGATE_FUNCTION",
     "NUM_COLUMNS_MISMATCH",
+    "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
     "TABLE_OR_VIEW_NOT_FOUND",
     "UNBOUND_SQL_PARAMETER",
     "UNPIVOT_REQUIRES_ATTRIBUTES",
@@ -131,7 +133,7 @@ the types of all."""
 
 def is_of_aggregate(error: AnalysisError) -> bool:
     """Whether it is about an Aggregate, or another operator, whose names and types are right."""
-    of_plan = ("MISSING_", "_LEGACY_ERROR_TEMP_1031", "INVALID_WHERE_CONDITION", "UNSUPPORTED_")
+    of_plan = ("MISSING_", "SCALAR_", "_LEGACY_ERROR_TEMP_1031", "INVALID_WHERE_CONDITION", "UNSUPPORTED_")
     return error.condition in OF_AGGREGATES or error.condition.startswith(of_plan)
 
 
@@ -140,6 +142,7 @@ def is_of_typed(error: AnalysisError) -> bool:
     return error.condition.startswith(
         (
             "MISSING_",
+            "SCALAR_",
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
             "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
@@ -253,6 +256,27 @@ def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> A
             found, _ = ctx.scope.find_matches(parts)
             if len(found) > 1:
                 return make_ambiguous_error(parts, found, ctx.env.origin(named))
+    return None
+
+
+def find_grouping_call(block: q.Block, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for `grouping(..)` before what is wrong with the items or keys of the same Aggregate: it is no part of
+    the grouping id yet where that Aggregate is not resolved, and an older Spark refuses it where it meets it."""
+    found = error.origin
+    wrong = error.condition.startswith(("UNRESOLVED_COLUMN", "DATATYPE_MISMATCH"))
+    if not wrong or not env.conf.before("4.0") or block.group is None or found is None or found.start is None:
+        return None
+    start, stop = found.start, found.stop or found.start
+    if block.group.span[0] <= start < block.group.span[1]:
+        start = stop = block.group.span[1]  # `CheckAnalysis` looks at the keys after the items.
+    elif not any(item.span[0] <= start < item.span[1] for item in block.items):
+        return None
+    for call in (c for item in block.items for c in item.find_all(q.Call)):
+        if str(call.name).lower() in ("grouping", "grouping_id") and (
+            call.span[1] <= start or start <= call.span[0] < call.span[1] <= stop
+        ):
+            text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+            return env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, call)
     return None
 
 

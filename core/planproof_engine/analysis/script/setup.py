@@ -29,6 +29,7 @@ from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse_statement
+from planproof_engine.sql.variables import substitute
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
 from planproof_engine.types.ddl import from_json
 
@@ -44,12 +45,13 @@ def apply(
     word about names, types and top-level flags. Nested flags come from the statements where a type is a text,
     which does not carry them, and from the type where it is Spark's JSON form.
     """
-    env = Environment("", Catalog(), conf, registry or functions_of(conf), bind_query)
+    env = Environment("", Catalog(), conf, registry or functions_of(conf), bind_query, settings={})
     statements = list(setup)
     dropped = any("drop" in text.lower() for text in statements)
     # The report on a relation that was made twice is about the second one.
     known = {} if dropped else {name.lower(): columns for name, columns in relations.items()}
-    for text in statements:
+    for statement_text in statements:
+        text = substitute(statement_text, env.settings)
         try:
             statement = parse_statement(text, env.conf)
             binder = _STATEMENTS.get(type(statement))
@@ -104,12 +106,14 @@ Known = Mapping[str, Columns]
 def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
     if not node.key or node.value is None:
         return env
-    return evolve(env, conf=env.conf.with_setting(node.key, node.value))
+    settings = {**(env.settings or {}), node.key: node.value}
+    return evolve(env, conf=env.conf.with_setting(node.key, node.value), settings=settings)
 
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
     return evolve(
         env,
+        settings={k: v for k, v in (env.settings or {}).items() if node.key not in (None, k)},
         conf=evolve(Conf.of(env.conf.spark), databricks=env.conf.databricks)
         if node.key is None
         else env.conf.reset(node.key),

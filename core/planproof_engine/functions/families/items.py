@@ -163,7 +163,7 @@ def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) 
 
 
 TABLE: Table = lines(
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_print_item, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_print_item, coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
     fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_print_item, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
     fn("get", (ANY, ANY), element(0), _get_nullable, coerces=_place_operands, coerce=Coerce.NONE, check=_check_place, traits=replace(PURE, elements=Elements.ITEM)),
     _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),

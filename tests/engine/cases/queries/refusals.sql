@@ -180,3 +180,10 @@ SELECT b, max(a) AS m FROM t GROUP BY b QUALIFY rank() OVER (ORDER BY m) = 1 AND
 SELECT b, max(a) AS m FROM t GROUP BY b QUALIFY rank() OVER (ORDER BY m) = 1 AND a > 1;
 SELECT b, rank() OVER (ORDER BY max(a)) AS r FROM t GROUP BY b, c QUALIFY r = 1 AND c > 'a';
 SELECT c FROM t GROUP BY b, c QUALIFY rank() OVER (ORDER BY b) = 1;
+SELECT a FROM t WINDOW w AS (PARTITION BY nope) ORDER BY count(*) OVER w;
+SELECT a, count(*) OVER w AS n FROM t WINDOW w AS (PARTITION BY b) ORDER BY n;
+SELECT exists(arr, x -> inline(array(struct(1)))) FROM t;
+SELECT CAST(a AS varchar(2147483648)), CAST(a AS char(99999999999)) FROM t;
+SELECT CAST(a AS decimal(3, 2147483648)) FROM t;
+SELECT lag(a, (SELECT max(a) FROM u)) OVER (ORDER BY b) FROM t;
+SELECT a FROM t GROUP BY a HAVING nope = grouping(b);

@@ -317,3 +317,91 @@ select (x || y) in ('a', z), (x || y) = z from (select 'a' collate unicode as x,
 from nowhere |> aggregate max(sum(week) over ()) group by note
 from days |> aggregate lag(week) over (order by week) as w
 select * between 0 and 1 from (select 1 as d)
+select concat('${x}', 'a') from orders
+select '${x}' as k from orders where status = '${x}'
+select current_time(month(timestamp_ntz'2024-01-31 10:00:00')), ceil(amount, day(date'2024-01-02')) from orders
+select array(1), 4 >> 1
+select array(1)[0] > 1, 4 >> 1, cast(array() as array<array<int>>)
+select note collate sys.builtin.utf8_lcase, note collate system.builtin.utf8_lcase from days
+select cast(note as string collate builtin.unicode) from days
+select /*+ repartition(week + 1) */ week from days
+select /*+ broadcast() */ week from days
+select /*+ repartition(3, week), broadcast(days) */ week from days
+from days |> set week = explode(array(note))
+from days |> set week = upper(explode(array(note)))
+from days |> set week = *
+select week, (select count(*) from orders where customer_id = week), max(note) from days
+select week, (select count(*) from orders where customer_id = week) from days group by note
+select grouping(note), (select count(*) from orders where customer_id = week) from days group by note
+select 1 from days group by sum(sum(week))
+select week from days where sum(sum(week)) > 1
+select week from days distribute by sum(sum(week))
+select d.week from days d join orders o on sum(sum(week)) > 1
+select grouping(note) as k, count(*) from days group by k
+select grouping_id(), count(*) from days group by 1, note
+select grouping(note) as k from days group by rollup(k)
+select grouping(note) as k, note from days group by cube(note, k)
+select grouping_id() over () from days group by cube(note)
+select grouping(note) over (partition by note) from days group by cube(note)
+select grouping(note) over () from days group by note
+select grouping(note), count(*) from days group by week having n > 1
+select * from range(struct(*))
+select * from values (count(distinct *))
+select * from (select week, note from days) pivot (max(struct(*)) for note in ('a'))
+select * from (select week, note from days) pivot (max(sum(week) over ()) for note in ('a'))
+select * from (select week, note from days) pivot (count(*) for note in (cast(null as void)))
+select tags[cast(null as void)], scores[nullif(1, 1)] from orders
+select note, explode(array(note)) as k from days group by rollup(note)
+select note as p, explode(array(note)) as k from days group by rollup(note)
+select explode(collect_list(week)) as k, note from days group by cube(note)
+select note, explode(array(note)) as k from days group by note
+select week like, note between from days
+select week ilike, note not, day rlike from days
+select week like from days
+select * from (select week like from days) where like > 1
+select week between and 3 from days
+select cast(week as string(99999999999)) from days
+select current_date(week) from days
+select current_user (a, b), 1 from days
+select session_user(week), current_time(week) from days
+select current_date(week) as k from days
+select current_timestamp(days.week) from days
+select week from days order by buyer.nope
+select id from orders order by buyer.nope
+select struct(distinct id) from orders
+select struct(all as a, 1) from orders
+select struct(distinct, id) from (select 1 as distinct, 2 as id)
+select week as k0, week + 1 as k1 from days group by rollup(k0, k0 + 1)
+select week + 1 as k0, count(*) from days group by cube(k0, k0 + 1)
+select upper(note) as u, count(*) from days group by rollup(u || 'x', u) having u is not null
+select note as k, k from days group by all
+select 1 as k, k from days group by all order by nope
+select note as k, k from days group by 1
+select note as k, k from days group by 2
+select nope, sum(week) over w from days
+select sum(week) over w from days where nope = 1
+select max(week) as m from days group by cube(day) having grouping(note) = 0
+select note, max(week) as m from days group by cube(note) having grouping(week) = 0
+select max(week) from days group by rollup(upper(note)) having grouping(note) = 0
+select max(week) from days join orders using (day) join customers using (id) group by day having name = 'a' and id > 1
+select max(a.week) from days a join days b using (day) group by day having note = 'a'
+select a.day as k, max(a.week) from days a join days b on a.week = b.week group by a.day having week > 1
+select note = 'a', sum(max(week)) from days
+select sum(max(week)), note = 'a' from days
+select max(week), sum(max(week)), note from days
+select max(week) from days group by rollup(nope, 2)
+select max(week) from days group by grouping sets ((nope, 2), ())
+select max(week) from days group by nope, 3
+select max(week), grouping_id() from days group by 1, note
+select lag(week, (select 1)) over (order by day) from days
+select lag(week, 1, (select 1)) over (order by day) from days
+select upper(note) as (a, b) from days
+select grouping_id(), nope from days group by rollup(week)
+select week, grouping_id() from days group by rollup(nope)
+select upper(grouping(nope)) from days group by rollup(week)
+select week, abs(array(1)), grouping_id() from days group by rollup(week)
+select week, grouping_id(), abs(array(1)) from days group by rollup(week)
+select * from identifier(chr(100) || 'ays')
+select week, rank() over w as r from days window w as (order by day) order by r
+select * from days, lateral explode(collect_list(week)) as e
+select * from days, lateral explode(array(days.week)) as e
