@@ -52,3 +52,17 @@ def test_of_a_text_of_too_many_such_keywords_nothing_is_known(readings: list[int
         parse(" UNION ".join([query] * 400))
     with pytest.raises(AnalysisError, match="near '='"):
         parse(f"{query} = = 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TRANSFORM(a) USING 'cat' AS (b ARRAY<ARRAY<INT>> , c FLOAT) FROM "
+        "(SELECT TRANSFORM(d) USING 'cat' AS (a MAP<INT, ARRAY<INT>> , e INT) FROM t)",
+        "SELECT (SELECT 1), a::ARRAY<ARRAY<INT>> , (SELECT b FROM ((SELECT 2) UNION (SELECT c::MAP<INT, MAP<INT, INT>> "
+        "))) FROM t WHERE ((SELECT TRUE)) AND (a, b) IN ((1, 2), ((SELECT 3, 4)))",
+    ],
+)
+def test_the_ends_of_two_types_are_one_sign_or_two(text: str) -> None:
+    """Where a parenthesis closes is known before a type in it is read."""
+    assert repr(parse(text)) == repr(parse(text.replace(">> ", "> >"))).replace("> >", ">>")
