@@ -63,9 +63,8 @@ def _build_lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
 _SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
 
 _OF_TYPES = frozenset({"ARRAY", "MAP", "STRUCT"})
-_ANGLES = frozenset({">", ">>", ">>>"})
-"""Signs of which the lexer takes one `>` for each word of `_OF_TYPES` before them, wherever that stands: `array(1)`
-leaves no `>>` behind it (`incComplexTypeLevelCounter` and `isShiftRightOperator` of SqlBaseLexer.g4)."""
+"""For each such word, wherever it stands, the lexer takes one `>` of those that follow as a token: `array(1)` leaves no
+`>>` behind it (`incComplexTypeLevelCounter` and `isShiftRightOperator` of SqlBaseLexer.g4)."""
 
 AHEAD = 8
 """How many EOF tokens stand at the end: a look ahead goes no further than this."""
@@ -146,7 +145,7 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
         elif group in ("op", "mark"):
             kind = text[at:stop]
             kind = _SPELLINGS.get(kind, kind)
-            if types_open and kind in _ANGLES:
+            if types_open and not kind.strip(">"):
                 kind, stop, types_open = ">", at + 1, types_open - 1
         elif group == "comment":
             at = _skip_block_comment(text, at) if text[at] == "/" else stop

@@ -1,6 +1,6 @@
 """`${name}` in a text: Spark puts the session's setting there before it reads the text, within strings too.
 
-Source: `VariableSubstitution` (Spark's SQL), `ConfigReader`.
+Source: `VariableSubstitution` and the reader of settings that it calls (`internal.config` of Spark core).
 """
 
 from __future__ import annotations
