@@ -39,8 +39,6 @@ SPARK_CONF = {
     "spark.master": "local[2]",
     "spark.app.name": "planproof-tests",
     "spark.ui.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
