@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.profiles import Extent, read_extents
-from planproof.publish.audit.changes import format_bound
+from planproof.publish.audit.changes import format_bound, partition_extent
+from planproof_engine.types import parse_type
 
 DAY = datetime.date(2026, 11, 21)
 AT = datetime.datetime(2026, 11, 21, 10, tzinfo=datetime.timezone.utc)
@@ -69,3 +70,34 @@ def test_files_together() -> None:
     assert Extent(0, 1, 2).join(Extent(0, "a", "b")).unknown == "files hold it in types that do not compare"
     assert format_bound(AT) == "2026-11-21 10:00:00 UTC"
     assert format_bound(decimal.Decimal("1.50")) == "1.50"
+
+
+def test_a_dot_in_a_name_is_no_path(tmp_path: Path) -> None:
+    inner = pa.struct([("b", pa.int64())])
+    columns = {"a.b": [1, 2], "a": [3, 4], "s.t": pa.array([{"b": 1}, None], inner), "s": [5, 6]}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    rows, found = read_extents(str(tmp_path / "x.parquet"))
+    assert rows == 2
+    assert [(name, found[name].low, found[name].high) for name in ("a.b", "a", "s")] == [
+        ("a.b", 1, 2),
+        ("a", 3, 4),
+        ("s", 5, 6),
+    ]
+    assert found["s.t"].unknown == "nested values have no bounds"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "extent"),
+    [
+        ("int", "7", Extent(0, 7, 7)),
+        ("string", "b", Extent(0, "b", "b")),
+        ("date", "2026-11-21", Extent(0, DAY, DAY)),
+        ("int", None, Extent(5)),
+        ("int", "x", Extent(None, unknown="a partition's value is none of its type")),
+        ("string", "", Extent(None, unknown="of partitions only whole numbers, dates and texts are read")),
+        ("double", "10.0", Extent(None, unknown="of partitions only whole numbers, dates and texts are read")),
+        ("timestamp", "2026-11-28", Extent(None, unknown="of partitions only whole numbers, dates and texts are read")),
+    ],
+)
+def test_the_value_of_a_partition(kind: str, text: str | None, extent: Extent) -> None:
+    assert partition_extent(parse_type(kind), text, 5) == extent

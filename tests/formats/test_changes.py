@@ -53,15 +53,23 @@ def test_a_merge_and_new_columns(place: Callable[[str, str], Place], form: str) 
     assert "seen: new, boolean" in grown.line()
 
 
-@pytest.mark.parametrize("form", LOGGED)
-def test_limits_are_decided_by_it(place: Callable[[str, str], Place], form: str) -> None:
-    here = place(form, "replace")
-    publish(here, ROWS.format(low=0, high=6))
-    settings = Settings.of({"limits": {"rows": {"change": "-20%.."}}})
-    model = Model(f"{here.database}.made", ROWS.format(low=0, high=3), file_format=here.format.using)
-    report = Guard(here.spark, settings=settings).publish(model)
-    assert report.outcome == "rejected"
-    assert any("by the files' footers" in f.message for f in report.findings), report.findings
+@pytest.mark.parametrize("form", ["parquet", *LOGGED])
+def test_partitions_whose_folders_are_spelt_in_another_way(place: Callable[[str, str], Place], form: str) -> None:
+    here = place(form, "append")
+    parts = {"partition_by": ["d"]}
+    publish(here, "select * from values (1, 'a/b %'), (2, null), (3, 'c:d') as v(id, d)", **parts)
+    put = publish(here, "select * from values (4, 'a/b %') as v(id, d)", **{**OVERWRITE, **parts})
+    assert put.line().startswith("3 -> 3 rows; id: min 1 -> 2, max 3 -> 4")
+
+
+def test_mapped_columns_of_a_new_table_are_not_told_from_their_files(place: Callable[[str, str], Place]) -> None:
+    here = place("delta", "replace")
+    mapped = {"tblproperties": {"delta.columnMapping.mode": "name"}}
+    at = f"{here.database}.made"
+    settings = Settings.of({"limits": {"nulls": {"id": 0}}})
+    model = Model(at, ROWS.format(low=0, high=3), file_format="delta", options=mapped)
+    change = read_change(Guard(here.spark, settings=settings).publish(model))
+    assert "maps its columns" in str(change.after.unread)
 
 
 @pytest.mark.parametrize("form", LOGGED)

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planproof.arrow.footers import metadata_of
+import pyarrow as pa
+
+from planproof.arrow.footers import Undecodable, metadata_of
 from planproof.arrow.leaves import logical_form
 from planproof_engine.schema import fold_name
 
@@ -57,12 +59,20 @@ def read_extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str
     found: dict[str, Extent] = {}
     for at in range(metadata.num_columns):
         leaf = metadata.schema.column(at)
-        name = fold_name(str(leaf.path).split(".")[0])
-        nested = leaf.path != leaf.name or leaf.max_repetition_level
-        found[name] = (
-            Extent(None, unknown="nested values have no bounds") if nested else _leaf_extent(metadata, at, leaf)
-        )
+        if leaf.path == leaf.name and not leaf.max_repetition_level:
+            found[fold_name(str(leaf.name))] = _leaf_extent(metadata, at, leaf)
+    if len(found) < metadata.num_columns:
+        for name in _list_columns(metadata, path):
+            found.setdefault(fold_name(name), Extent(None, unknown="nested values have no bounds"))
     return metadata.num_rows, found
+
+
+def _list_columns(metadata: Any, path: str) -> list[str]:
+    """The top-level columns: a dot may stand in a name, so that the path of an inner leaf does not tell."""
+    try:
+        return list(metadata.schema.to_arrow_schema().names)
+    except pa.ArrowException as error:
+        raise Undecodable(f"{path}: {error}") from error
 
 
 def _leaf_extent(metadata: Any, at: int, leaf: Any) -> Extent:

@@ -185,8 +185,8 @@ class Unlisted(Exception):
 
 @record(frozen=True, slots=True)
 class DataFile:
-    """A file of a table's rows, as a URI or a path of this machine, and the values of those columns that it does not
-    hold: the columns of its partition, None for NULL."""
+    """A file of a table's rows, by its location, in which nothing is encoded, and the values of those columns that it
+    does not hold: the columns of its partition, None for NULL."""
 
     path: str
     partition: tuple[tuple[str, str | None], ...] = ()

@@ -73,6 +73,13 @@ def test_settings_stand_in_texts() -> None:
         plan("SELECT '${what}'")
 
 
+def test_settings_that_stand_for_each_other_end() -> None:
+    many = [f"SET a{n} = $${{b}}{{a{n + 1}}}$${{b}}{{a{n + 1}}}" for n in range(40)]
+    setup = ["SET spark.sql.variable.substitute=false", *many, "SET b = ", "SET spark.sql.variable.substitute=true"]
+    assert answer(setup, "SELECT length('${a0}') AS n") is not None
+    assert answer(["SET spark.sql.variable.substitute=false"], "SELECT '${x}'") == "a ${...} variable"
+
+
 def test_variables_keep_their_types_and_print_their_values() -> None:
     setup = ["DECLARE a INT DEFAULT 1 + 2", "DECLARE b STRING", "SET VAR a = a * 2"]
     assert answer(setup, "SELECT a, a + 1, b") == [

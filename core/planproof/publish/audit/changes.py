@@ -22,9 +22,10 @@ from planproof.publish.transaction.partition import PartitionLocation, list_name
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import DataFile, Session, SparkFailure, StoredTable, Unlisted
+from planproof.session.store import local
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name
-from planproof_engine.types import DATE, DataType, is_integral
+from planproof_engine.types import DATE, DataType, String, is_integral
 
 LOCAL, REMOTE = 200, 32
 """The most files of one version whose footers are read: on this machine, and on a file system that only Spark
@@ -82,7 +83,7 @@ def change_of_log(job: Job, publication: NotedPublication) -> TableChange:
         job,
         job.target if job.target is not None and job.target.kind == "table" else None,
         publication.schema(),
-        cache(lambda: publication.list_before(LOCAL)),
+        lambda: publication.list_before(LOCAL),
         lambda: publication.list_after(LOCAL),
     )
 
@@ -151,11 +152,13 @@ class _Footers:
         self._known: dict[str, tuple[int, Mapping[str, Extent]]] = {}
 
     def read(self, schema: PhysicalSchema, files: Sequence[DataFile]) -> Seen:
-        self._fetch([file.path for file in files if file.path not in self._known])
+        paths = [file.path for file in files if file.path not in self._known]
+        if paths:
+            self._fetch(paths)
         seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
         for file in files:
             rows, columns = self._known[file.path]
-            keys = {fold_name(n): _partition_extent(types.get(fold_name(n)), text, rows) for n, text in file.partition}
+            keys = {fold_name(n): partition_extent(types.get(fold_name(n)), text, rows) for n, text in file.partition}
             for name, extent in keys.items() if rows else ():
                 seen.keys.setdefault(name, set()).add(extent.low)
             seen.add(rows, {**columns, **keys}, [*types])
@@ -163,7 +166,7 @@ class _Footers:
 
     def _fetch(self, paths: Sequence[str]) -> None:
         session = self._session
-        here = [session.local_path(path) for path in paths]
+        here = [local(path) for path in paths]
         remote = None in here
         bound = REMOTE if remote else LOCAL
         if session.conf.case_sensitive:
@@ -188,19 +191,21 @@ def _describe_version(footers: _Footers, schema: PhysicalSchema, files: Listing)
     return TableVersion(seen.rows, tuple(_describe_values(f.name, f.type, seen) for f in schema))
 
 
-def _partition_extent(kind: DataType | None, text: str | None, rows: int) -> Extent:
-    """A partition's value for all rows of a file."""
+def partition_extent(kind: DataType | None, text: str | None, rows: int) -> Extent:
+    """A partition's value for all rows of a file. Values of other types are spelt in several ways."""
     if text is None:
         return Extent(rows)
     try:
-        value: Any = text
+        if isinstance(kind, String) and text:
+            return Extent(0, text, text)
         if kind == DATE:
-            value = date.fromisoformat(text)
-        elif kind is not None and is_integral(kind):
-            value = int(text)
+            day = date.fromisoformat(text)
+            return Extent(0, day, day)
+        if kind is not None and is_integral(kind):
+            return Extent(0, int(text), int(text))
     except ValueError:
-        return Extent(0, unknown="a partition's value is none of its type")
-    return Extent(0, value, value)
+        return Extent(None, unknown="a partition's value is none of its type")
+    return Extent(None, unknown="of partitions only whole numbers, dates and texts are read")
 
 
 def _describe_values(name: str, kind: DataType, seen: Seen) -> Values:
@@ -213,10 +218,10 @@ def _describe_values(name: str, kind: DataType, seen: Seen) -> Values:
 
 def _count_distinct(extent: Extent, keys: set[Any] | None) -> int | None:
     """How many values that are not null: of partition columns, and where there is one value at most."""
-    if keys is not None:
-        return len(keys - {None})
     if extent.unknown:
         return None
+    if keys is not None:
+        return len(keys - {None})
     return 0 if extent.low is None else 1 if extent.low == extent.high else None
 
 

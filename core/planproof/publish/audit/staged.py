@@ -62,15 +62,22 @@ def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSc
         facts = read_files(draft, job.session, staging, planned, flags)
     facts = keep_trusted(job, publication, facts)
     rows, judged = StagedFiles(job, publication), drop_undone_evidence(job.examined, partition_by)
-    decide(job, facts, judged, rows, lambda: change(job, publication))
+    decide(job, facts, judged, rows, lambda: change(job, publication), decides_limits=True)
 
 
 def decide(
-    job: Job, facts: Facts | None, judged: Examined, staged: StagedWrite, find_change: Callable[[], TableChange]
+    job: Job,
+    facts: Facts | None,
+    judged: Examined,
+    staged: StagedWrite,
+    find_change: Callable[[], TableChange],
+    *,
+    decides_limits: bool = False,
 ) -> None:
     """The contract by the facts, and by counting what they leave open: constraints, hazards and loosened flags too.
 
-    `staged` is asked for its rows only where something is counted. `find_change` tells what footers say of the publish.
+    `staged` is asked for its rows only where something is counted. `find_change` tells what footers say of the publish,
+    and `decides_limits` whether that is enough for limits.
     """
     draft = job.draft
     if facts is not None:
@@ -87,7 +94,8 @@ def decide(
         draft.add(judge_constraints(job.session, job.model, staged.rows_after(), rows, failing))
         draft.set_details(uncounted=None)
     if whole_so_far:
-        draft.add(limits.judge_limits(job, draft.settings.limits, changed, staged.new_rows, staged.rows_after))
+        known = changed if decides_limits else None
+        draft.add(limits.judge_limits(job, draft.settings.limits, known, staged.new_rows, staged.rows_after))
         decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Literal
 
 from planproof.judge.effect import Effect
@@ -24,7 +25,8 @@ from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, 
 from planproof.session.protocol import DataFile, Moved, SparkFailure, Unlisted
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, by_name
+from planproof_engine.types import DATE, String, is_integral
 
 Overwritten = Literal["all", "partitions"]
 """All files of the target, or those of the partitions in which new rows lie."""
@@ -102,18 +104,27 @@ class DeltaPublication(NotedPublication):
         return self.entry.staging
 
     def list_before(self, most: int) -> list[DataFile]:
-        return self._locate(self._list_of_base())
+        return self._locate(self._files_of_base)
 
     def list_after(self, most: int) -> list[DataFile]:
         written, own = self.staged.written, self.staged.written.files
         if self.overwrites == "all" or self.entry.strategy == "replace":
             return self._locate(own)
-        base = self._list_of_base()
+        base = self._files_of_base
         replaced = self._keep_own_partitions(base) if self.overwrites == "partitions" else []
+        if self.overwrites == "partitions" and not self._has_one_spelling():
+            raise Unlisted("values of its partitions may be spelt in several ways")
         gone = {*written.removed, *(form["path"] for form in replaced)}
         return self._locate([*(form for form in base if form["path"] not in gone), *own])
 
-    def _list_of_base(self) -> list[dict[str, Any]]:
+    def _has_one_spelling(self) -> bool:
+        """Whether the log spells each value of the partitions in one way."""
+        columns = by_name(self.base.schema)
+        types = [columns[name].type for name in self.base.partition_by]
+        return all(isinstance(kind, String) or kind == DATE or is_integral(kind) for kind in types)
+
+    @cached_property
+    def _files_of_base(self) -> list[dict[str, Any]]:
         found = self.tables.files(self.base)
         if found is None:
             raise Unlisted("its log does not list its files beside the last commit, as it does for some fifty at most")
@@ -121,7 +132,7 @@ class DeltaPublication(NotedPublication):
 
     def _locate(self, files: Sequence[Mapping[str, Any]]) -> list[DataFile]:
         """Raises `Unlisted` where a file holds other rows or columns than the table."""
-        if self.base.is_mapped:
+        if self.base.is_mapped or self.state().is_mapped:
             raise Unlisted("it maps its columns, and its files name them otherwise")
         if any(form.get("deletionVector") for form in files):
             raise Unlisted("some of its files hold rows that were deleted")

@@ -92,13 +92,13 @@ class StagedTable:
 
     def paths(self) -> list[str]:
         """The data files that were written, as URIs."""
-        return [self.locate(form["path"]) for form in self.written.files]
+        return [encode_uri(self.locate(form["path"])) for form in self.written.files]
 
     def locate(self, path: str) -> str:
-        """A file, as the log of the base names it, as a URI."""
-        if re.match("[a-z][a-z0-9+.-]*:", path):
-            return path
-        return encode_uri(join(self.base.location, unquote(path)))
+        """The location of a file that the log of the base names: there a path is a URI, most often from the table's
+        folder on."""
+        is_whole = re.match("[a-z][a-z0-9+.-]*:|/", path)
+        return unquote(path) if is_whole else join(self.base.location, unquote(path))
 
     def new_rows(self) -> str:
         """The rows of the files that were written, and no others, for a FROM clause."""

@@ -14,6 +14,7 @@ from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
+from planproof.session.store import local
 from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField
@@ -30,13 +31,14 @@ def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, says
     draft, transaction = job.draft, publication.transaction
     draft.read(Claim("catalog", schema))
     draft.add(registered.check(schema, job.examined.promised.drop_lengths()) if says_types else [])
-    paths = [job.session.local_path(path) or path for path in transaction.files()]
+    # Iceberg's paths are locations, in which nothing is encoded: `d=a%2Fb` is a folder's name.
+    paths = [local(path) or path for path in transaction.files()]
     others = sorted({path.rpartition(".")[2] for path in paths if not path.endswith(".parquet")})
     if others or not (transaction.alters or all(map(os.path.isfile, paths))):
         draft.mark_data_unread(_UNREAD.format(" and ".join(others)) if others else _FAR)
         return None
     filed = convert_names(schema)
-    is_far = any(job.session.local_path(path) is None for path in paths)
+    is_far = any(local(path) is None for path in paths)
     by: Any = _ByTable(transaction) if is_far else job.session
     try:
         # The table's flags bind its writers; a file says what the query knew, which may be more.

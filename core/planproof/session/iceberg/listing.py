@@ -15,6 +15,8 @@ from planproof.session.protocol import DataFile, Unlisted
 _SAME_IN_FILES = re.compile(r"[^\W\d]\w*")
 """Names that a file spells as the table does (`AvroSchemaUtil.makeCompatibleName`)."""
 
+_DELETED = "some of its files hold rows that were deleted"
+
 
 def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) -> list[DataFile]:
     """The files of a snapshot, None for a table that has none. Raises `Unlisted`."""
@@ -25,13 +27,19 @@ def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) 
     if number > most:
         raise Unlisted(f"{number:,} files; at most {most} are looked at for this")
     if number < 0 or deletes:
-        raise Unlisted("some of its files hold rows that were deleted" if deletes > 0 else "its snapshot has no totals")
+        raise Unlisted(_DELETED if deletes > 0 else "its snapshot has no totals")
     _refuse_other_names(catalogs, table)
     tasks = table.newScan().useSnapshot(snapshot.snapshotId()).planFiles()
     try:
-        return describe_files(str(task.file().path()) for task in iterate(tasks))
+        return describe_files(_path_of(task) for task in iterate(tasks))
     finally:
         tasks.close()
+
+
+def _path_of(task: Any) -> str:
+    if not task.deletes().isEmpty():
+        raise Unlisted(_DELETED)
+    return str(task.file().path())
 
 
 def describe_files(paths: Iterable[str]) -> list[DataFile]:
@@ -54,7 +62,10 @@ def _refuse_other_names(catalogs: Catalogs, table: Any) -> None:
         raise Unlisted("it took over files that others had written")
     write, names = catalogs.static("org.apache.iceberg.SchemaParser", "toJson"), set()
     for schema in table.schemas().values():
-        names |= {(field["id"], field["name"].lower()) for field in json.loads(str(write(schema)))["fields"]}
+        fields = json.loads(str(write(schema)))["fields"]
+        if any(field.get("initial-default") is not None for field in fields):
+            raise Unlisted("a column of it has a value in files that do not hold the column")
+        names |= {(field["id"], field["name"].lower()) for field in fields}
     if len(names) != len(dict(names)) or len(names) != len({name for _, name in names}):
         raise Unlisted("a column of it has borne another name, or another column its name")
     refuse_other_spelling(name for _, name in names)

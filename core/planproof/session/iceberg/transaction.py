@@ -27,7 +27,7 @@ from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import list_fields
 from planproof.session.iceberg.target import CatalogTable
-from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes, Unlisted
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
 from planproof_engine.origin import AnalysisError
@@ -195,8 +195,9 @@ class IcebergTransaction:
 
     def list_before(self, most: int) -> list[DataFile]:
         with translate_errors():
-            before = None if self._base is None else self._base.currentSnapshot()
-            return list_files(self._catalogs, self._table, before, most)
+            if self._base is None:
+                raise Unlisted("it is not there any more")
+            return list_files(self._catalogs, self._table, self._base.currentSnapshot(), most)
 
     def list_after(self, most: int) -> list[DataFile]:
         if self._replaces:
