@@ -371,9 +371,14 @@ def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
             for statement in ALTERED[how]:
                 acted.append(statement)
                 there.other.sql(statement.replace("{t}", there.name))
+            if how == "renamed and made anew" and list(Path(stood.removeprefix("file:")).glob("*.parquet")):
+                # Hive's catalog does not move such a table's files with its name: docs/guarantees.md says what to do.
+                there.other.sql(f"alter table {there.name}_old set location '{stood}'")
         change(self, sql)
 
     monkeypatch.setattr(JournaledPublication, "change", beside)
+    described = spark.sql(f"describe table extended {there.name}").collect()
+    stood = next(row[1] for row in described if row[0] == "Location")
     report = Guard(spark).publish(Model(there.name, "select 9 as id, 'z' as s"))
     assert len(acted) == len(ALTERED[how])
     assert (report.outcome, report.details.transient) == ("failed", True), report.error
