@@ -72,6 +72,16 @@ def test_mapped_columns_of_a_new_table_are_not_told_from_their_files(place: Call
     assert "maps its columns" in str(change.after.unread)
 
 
+def test_a_renamed_column_is_not_told_from_older_files(place: Callable[[str, str], Place]) -> None:
+    here = place("iceberg", "append")
+    publish(here, ROWS.format(low=0, high=3))
+    at = f"{here.database}.made"
+    here.spark.sql(f"alter table {at} rename column x to y")
+    more = Model(at, "select 7L as id, 'n7' as s, 1D as y", file_format="iceberg", **APPEND)
+    change = read_change(Guard(here.spark).publish(more))
+    assert "borne another name" in str(change.after.unread)
+
+
 @pytest.mark.parametrize("form", LOGGED)
 def test_what_is_not_known_has_its_reason(
     place: Callable[[str, str], Place], form: str, monkeypatch: pytest.MonkeyPatch

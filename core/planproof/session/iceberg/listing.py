@@ -8,18 +8,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from planproof.session.iceberg.catalogs import Catalogs
-from planproof.session.iceberg.reading import IMPORTED
 from planproof.session.java import iterate
 from planproof.session.protocol import DataFile, Unlisted
 
 _SAME_IN_FILES = re.compile(r"[^\W\d]\w*")
 """Names that a file spells as the table does (`AvroSchemaUtil.makeCompatibleName`)."""
 
+_SHOWN = re.compile(r"(?:^\{|, )(\d+)=table \{(.*?)\n\}", re.DOTALL)
+"""Schemas by their numbers, as Java shows them."""
+_FLAG = re.compile(r": (optional|required) ")
 _DELETED = "some of its files hold rows that were deleted"
 
 
-def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) -> list[DataFile]:
-    """The files of a snapshot, None for a table that has none. Raises `Unlisted`."""
+def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int, has_defaults: bool) -> list[DataFile]:
+    """The files of a snapshot, None for a table that has none. `has_defaults`: columns may have a value in files that
+    do not hold them. Raises `Unlisted`."""
     if snapshot is None:
         return []
     summary = catalogs.texts(snapshot.summary())
@@ -28,7 +31,7 @@ def list_files(catalogs: Catalogs, table: Any, snapshot: Any | None, most: int) 
         raise Unlisted(f"{number:,} files; at most {most} are looked at for this")
     if number < 0 or deletes:
         raise Unlisted(_DELETED if deletes > 0 else "its snapshot has no totals")
-    _refuse_other_names(catalogs, table)
+    _refuse_other_names(catalogs, table, has_defaults)
     tasks = table.newScan().useSnapshot(snapshot.snapshotId()).planFiles()
     try:
         return describe_files(_path_of(task) for task in iterate(tasks))
@@ -56,16 +59,20 @@ def refuse_other_spelling(names: Iterable[str]) -> None:
         raise Unlisted("its files spell a column's name otherwise")
 
 
-def _refuse_other_names(catalogs: Catalogs, table: Any) -> None:
+def _refuse_other_names(catalogs: Catalogs, table: Any, has_defaults: bool) -> None:
     """A column is its number: a file keeps the name that the column had when the file was written."""
-    if table.properties().get(IMPORTED) is not None:
-        raise Unlisted("it took over files that others had written")
+    schemas = table.schemas()
+    shown = _SHOWN.findall(str(schemas.toString()))
+    if sorted(int(number) for number, _ in shown) != [*range(len(shown))]:
+        raise Unlisted("it has forgotten columns that it had")
+    # Most often a replacement made a schema of the same columns. To ask each schema costs many calls.
+    if not has_defaults and len({_FLAG.sub("", columns) for _, columns in shown}) == 1:
+        return
     write, names = catalogs.static("org.apache.iceberg.SchemaParser", "toJson"), set()
-    for schema in table.schemas().values():
+    for schema in schemas.values():
         fields = json.loads(str(write(schema)))["fields"]
         if any(field.get("initial-default") is not None for field in fields):
             raise Unlisted("a column of it has a value in files that do not hold the column")
         names |= {(field["id"], field["name"].lower()) for field in fields}
     if len(names) != len(dict(names)) or len(names) != len({name for _, name in names}):
         raise Unlisted("a column of it has borne another name, or another column its name")
-    refuse_other_spelling(name for _, name in names)

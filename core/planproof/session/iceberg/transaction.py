@@ -25,7 +25,7 @@ from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.listing import describe_files, list_files, refuse_other_spelling
 from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
-from planproof.session.iceberg.reading import list_fields
+from planproof.session.iceberg.reading import IMPORTED, list_fields
 from planproof.session.iceberg.target import CatalogTable
 from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes, Unlisted
 from planproof.session.schemas import physical_schema
@@ -194,17 +194,27 @@ class IcebergTransaction:
             return sorted(path for own in self._own_snapshots() for path, _ in own.data)
 
     def list_before(self, most: int) -> list[DataFile]:
+        if self._base is None:
+            raise Unlisted("it is not there any more")
+        self._refuse_unlike_files()
         with translate_errors():
-            if self._base is None:
-                raise Unlisted("it is not there any more")
-            return list_files(self._catalogs, self._table, self._base.currentSnapshot(), most)
+            return self._list_files(self._base.currentSnapshot(), most)
 
     def list_after(self, most: int) -> list[DataFile]:
+        self._refuse_unlike_files()
         if self._replaces:
-            refuse_other_spelling(self.schema().names)
             return describe_files(self.files())
         with translate_errors():
-            return list_files(self._catalogs, self._table, self._table.currentSnapshot(), most)
+            return self._list_files(self._table.currentSnapshot(), most)
+
+    def _list_files(self, snapshot: Any, most: int) -> list[DataFile]:
+        has_defaults = int(self._transaction.currentMetadata().formatVersion()) > 2
+        return list_files(self._catalogs, self._table, snapshot, most, has_defaults)
+
+    def _refuse_unlike_files(self) -> None:
+        refuse_other_spelling(self.schema().names)
+        if self.read_property(IMPORTED) is not None:
+            raise Unlisted("it took over files that others had written")
 
     def footer(self, path: str) -> bytes:
         def read(start: int, stop: int) -> bytes:
