@@ -55,7 +55,7 @@ MAINTENANCE = {
     "iceberg": (
         *CHANGED,
         "call {catalog}.system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))",
-        "call {catalog}.system.expire_snapshots(table => '{t}', older_than => now(), retain_last => 1)",
+        "call {catalog}.system.expire_snapshots(table => '{t}', older_than => timestamp '2100-01', retain_last => 1)",
         "call {catalog}.system.rewrite_manifests('{t}')",
         "truncate table {t}",
         "alter table {t} write ordered by id",
@@ -90,7 +90,7 @@ class Walk:
 
     def insert(self) -> None:
         if self.rows() is not None:
-            self.sql(f"insert into {self.t} (id, d) values ({next(self.numbers)}, 'x')")
+            self.sql(f"insert into {self.t} {self.make_row()}")
 
     def drop(self) -> None:
         self.sql(f"drop table if exists {self.t}{' purge' if self.format.catalog else ''}")
@@ -108,7 +108,13 @@ class Walk:
 
     def overwrite(self) -> None:
         if self.rows() is not None:
-            self.sql(f"insert overwrite {self.t} (id, d) values ({next(self.numbers)}, 'x')")
+            self.sql(f"insert overwrite {self.t} {self.make_row()}")
+
+    def make_row(self) -> str:
+        """A row of all columns: Iceberg's tables take no shorter one."""
+        names = self.spark.newSession().table(self.t).columns
+        given = {"id": str(next(self.numbers)), "d": "'x'"}
+        return f"({', '.join(names)}) values ({', '.join(given.get(name, 'null') for name in names)})"
 
     def widen(self) -> None:
         if self.rows() is not None:
