@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any
 
 from planproof.session.described import parse_lines
-from planproof.session.protocol import DataFile, Moved, Session, SparkFailure, SparkPlanes, StoredTable, Unlisted
+from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.snapshots import DataFile, Unlisted
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.confidential import hide_secrets
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.snapshots import Snapshot
+from planproof.session.snapshots import DataFile, Snapshot
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
@@ -177,19 +177,6 @@ class Moved(SparkFailure):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, outside=True)
-
-
-class Unlisted(Exception):
-    """Why the files of a table's version are not known, or not all that there is to know of its rows."""
-
-
-@record(frozen=True, slots=True)
-class DataFile:
-    """A file of a table's rows, by its location, in which nothing is encoded, and the values of those columns that it
-    does not hold: the columns of its partition, None for NULL."""
-
-    path: str
-    partition: tuple[tuple[str, str | None], ...] = ()
 
 
 class Transaction(Protocol):

@@ -1,4 +1,4 @@
-"""A snapshot of an Iceberg table, as its metadata and manifests describe it."""
+"""A version of a table, as its metadata describes it: a snapshot of Iceberg, and the data files of any format."""
 
 from __future__ import annotations
 
@@ -52,3 +52,16 @@ class Snapshot:
     def ids(self) -> dict[str, int]:
         """The field id of each column."""
         return {field.path[0]: field.number for field in self.fields if len(field.path) == 1}
+
+
+class Unlisted(Exception):
+    """Why the files of a table's version are not known, or not all that there is to know of its rows."""
+
+
+@record(frozen=True, slots=True)
+class DataFile:
+    """A file of a table's rows, by its location, in which nothing is encoded, and the values of those columns that it
+    does not hold: the columns of its partition, None for NULL."""
+
+    path: str
+    partition: tuple[tuple[str, str | None], ...] = ()

@@ -21,7 +21,8 @@ from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.session.protocol import DataFile, Session, SparkFailure, StoredTable, Unlisted
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name

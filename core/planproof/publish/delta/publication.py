@@ -22,7 +22,8 @@ from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
-from planproof.session.protocol import DataFile, Moved, SparkFailure, Unlisted
+from planproof.session.protocol import Moved, SparkFailure
+from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema, by_name

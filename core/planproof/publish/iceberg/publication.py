@@ -18,7 +18,8 @@ from planproof.publish.notes.publication import NotedPublication, Stage
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.protocol import Changing, DataFile, Moved, SparkFailure, Transaction
+from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
+from planproof.session.snapshots import DataFile
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_literal

@@ -14,7 +14,8 @@ from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.states import Ending
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.snapshots import DataFile
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalSchema

@@ -9,13 +9,13 @@ from typing import Any
 
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.java import iterate
-from planproof.session.protocol import DataFile, Unlisted
+from planproof.session.snapshots import DataFile, Unlisted
 
 _SAME_IN_FILES = re.compile(r"[^\W\d]\w*")
 """Names that a file spells as the table does (`AvroSchemaUtil.makeCompatibleName`)."""
 
 _SHOWN = re.compile(r"(?:^\{|, )(\d+)=table \{(.*?)\n\}", re.DOTALL)
-"""Schemas by their numbers, as Java shows them."""
+"""Schemas by their numbers, as Java shows them, where no column's comment looks like an end of one."""
 _FLAG = re.compile(r": (optional|required) ")
 _DELETED = "some of its files hold rows that were deleted"
 
@@ -62,11 +62,13 @@ def refuse_other_spelling(names: Iterable[str]) -> None:
 def _refuse_other_names(catalogs: Catalogs, table: Any, has_defaults: bool) -> None:
     """A column is its number: a file keeps the name that the column had when the file was written."""
     schemas = table.schemas()
-    shown = _SHOWN.findall(str(schemas.toString()))
-    if sorted(int(number) for number, _ in shown) != [*range(len(shown))]:
-        raise Unlisted("it has forgotten columns that it had")
+    text = str(schemas.toString())
+    shown = _SHOWN.findall(text)
     # Most often a replacement made a schema of the same columns. To ask each schema costs many calls.
-    if not has_defaults and len({_FLAG.sub("", columns) for _, columns in shown}) == 1:
+    is_plain = text == "{" + ", ".join(f"{number}=table {{{columns}\n}}" for number, columns in shown) + "}"
+    if sorted(int(number) for number in ([n for n, _ in shown] if is_plain else schemas)) != [*range(len(schemas))]:
+        raise Unlisted("it has forgotten columns that it had")
+    if is_plain and not has_defaults and len({_FLAG.sub("", columns) for _, columns in shown}) == 1:
         return
     write, names = catalogs.static("org.apache.iceberg.SchemaParser", "toJson"), set()
     for schema in schemas.values():

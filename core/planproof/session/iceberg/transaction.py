@@ -27,8 +27,9 @@ from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import IMPORTED, list_fields
 from planproof.session.iceberg.target import CatalogTable
-from planproof.session.protocol import DataFile, Moved, SparkFailure, SparkPlanes, Unlisted
+from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
+from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalSchema
