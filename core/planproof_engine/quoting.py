@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def quote_name(name: str) -> str:
@@ -30,3 +31,12 @@ def quote_literal(text: str) -> str:
     'it\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def quote_properties(properties: Mapping[str, Any]) -> str:
+    """Properties as they stand in TBLPROPERTIES and OPTIONS.
+
+    >>> print(quote_properties({"a.b": 1}))
+    'a.b' = '1'
+    """
+    return ", ".join(f"{quote_literal(str(k))} = {quote_literal(str(v))}" for k, v in properties.items())

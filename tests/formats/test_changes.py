@@ -95,3 +95,24 @@ def test_what_is_not_known_has_its_reason(
     assert change.before is not None
     assert (change.before.rows, change.after.rows) == (None, 3)
     assert "at most 0 are looked at" in change.line()
+
+
+@pytest.mark.parametrize("form", LOGGED)
+def test_on_top_of_others_rows_nothing_is_said_of_what_was_not_looked_at(
+    place: Callable[[str, str], Place], form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = place(form, "append")
+    publish(here, ROWS.format(low=0, high=6))
+    commit = kernel._Publish._commit
+
+    def late(self: kernel._Publish) -> None:
+        here.spark.sql(f"insert into {here.database}.made values (100, 'theirs', 1D)")
+        commit(self)
+
+    monkeypatch.setattr(kernel._Publish, "_commit", late)
+    model = Model(f"{here.database}.made", ROWS.format(low=6, high=8), file_format=here.format.using, **APPEND)
+    made = read_change(Guard(here.spark).publish(model))
+    assert made.before is not None
+    assert (made.before.rows, made.after.rows, made.after.columns) == (6, None, ())
+    assert "on top of theirs" in made.line()
+    assert here.spark.table(f"{here.database}.made").count() == 9

@@ -12,6 +12,7 @@ from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allow, has_unpublishable
 from planproof.judge.effect import Effect
 from planproof.own_errors import describe
+from planproof.report.changes import TableVersion
 from planproof.report.details import Details
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
+_ON_TOP = "others changed the table after it was looked at, and this publish was committed on top of theirs"
 _COMPARED_BY = {"files": "I5", "batches": "I2"}
 """The planes of what is stored, each with the invariant over it."""
 
@@ -78,6 +80,12 @@ class Draft:
     def set_details(self, **known: Any) -> None:
         """Sets fields of the report's `details`."""
         self.details = evolve(self.details, **known)
+
+    def forget_rows_after(self) -> None:
+        """What the table holds now was looked at before others have changed it, too."""
+        change = self.details.change
+        if change is not None and self.effect is not Effect.REPLACES:
+            self.set_details(change=evolve(change, after=TableVersion(None, (), _ON_TOP)))
 
     def replace(self, codes: str | tuple[str, ...], findings: Iterable[Finding]) -> None:
         """Replaces the earlier findings whose codes begin with `codes` by later ones."""

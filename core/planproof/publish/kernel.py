@@ -145,6 +145,8 @@ class Publish(Generic[P]):
     def _tell_of_others(self) -> None:
         """The target holds what was staged by now, and no failure here undoes that."""
         try:
+            if self.publication.is_on_top:
+                self.job.draft.forget_rows_after()
             self.job.draft.add(self.steps.format.tell_of_others(self.publication))
         except Exception as error:
             self.job.draft.set_details(traceback=traceback.format_exc())

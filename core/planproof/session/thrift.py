@@ -15,10 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.session.absence import doubt_absence, verify_absence
+from planproof.session.delta.by_sql import DeltaBySql
+from planproof.session.delta.protocol import DeltaTables
 from planproof.session.described import parse_lines, parse_relation, parse_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
+from planproof.session.store import store_of
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
@@ -35,6 +38,9 @@ _RUNNING = re.compile(
     r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
     r"|NOT_NULL_ASSERT|EXCEED_LIMIT_LENGTH|SCALAR_SUBQUERY_TOO_MANY_ROWS|MERGE_CARDINALITY|NULL_MAP_KEY"
     r"|DUPLICATED_MAP_KEY|MAP_KEY_DOES_NOT_EXIST|INVALID_INDEX|CONCURRENT|CHECK_CONSTRAINT_VIOLATION|REMAINDER_BY_ZERO"
+    r"|DELTA_(NOT_NULL_CONSTRAINT|VIOLATE_CONSTRAINT|EXCEED_CHAR_VARCHAR|MULTIPLE_SOURCE_ROW|CONCURRENT|METADATA_CHANGED"
+    r"|PROTOCOL_CHANGED|MAX_COMMIT|CANNOT_MODIFY_APPEND_ONLY|FILE_NOT_FOUND|LOG_FILE|TRUNCATED_|TXN_LOG|STATE_RECOVER"
+    r"|VERSIONS_NOT_CONTIGUOUS)"
     r"|INTERVAL_DIVIDED|CANNOT_PARSE_(DECIMAL|TIME|INTERVAL)|DATETIME_FIELD|INVALID_FRACTION|MALFORMED_RECORD"
 )
 """Conditions of a query that ran. All others come from the analyzer, as far as a text can tell."""
@@ -162,7 +168,8 @@ class ThriftSession(SqlOnlySession):
                     raise
                 self._says_json = False
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
-        if any((str(line[0]), str(line[1]).lower()) == ("Provider", "iceberg") for line in lines):
+        providers = {str(line[1]).lower() for line in lines if line[0] == "Provider"}
+        if providers & {"iceberg", "delta"}:
             # Spark shows no table of that kind in another way; a view over it has its flags.
             schema = self._read_view_schema(f"SELECT * FROM {dotted}")
             told = {str(key): str(value) for key, value, *_ in self._run(f"SHOW TBLPROPERTIES {dotted}")}
@@ -209,6 +216,9 @@ class ThriftSession(SqlOnlySession):
         if not found.partition_by:
             return found
         return replace(found, tracked=found.tracked and self.setting(MANAGED_PARTITIONS) in ("true", None))
+
+    def delta(self) -> DeltaTables:
+        return DeltaBySql(self, store_of(self))
 
     def register(self, name: str, function: Any) -> Function | None:
         raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")

@@ -161,6 +161,7 @@ class DeltaPublication(NotedPublication):
                 self.stop_if_evicted()
                 moved.replaces = self._is_in_place_of_others()
                 raise
+        self.is_on_top = self._version != self.base.version + 1 and self.staged.follows_others()
         self._take_back_what_is_gone()
         if not self._is_registered:
             self.tables.register(self.entry.target, self.base.location, self.managed)
@@ -203,6 +204,7 @@ class DeltaPublication(NotedPublication):
             reads=self.reads or self._overwrites or replaces,
             exact=self.whole or replaces,
             replaces=replaces,
+            managed=self.managed,
             overwrites=self.overwrites == "partitions",
             removals=() if self._taken else removals,
             merge=written.merge and written.merge.clauses,
@@ -347,6 +349,11 @@ def _has_name(job: Job, base: LogState) -> bool:
     table = job.session.registered_table(job.names.target.quoted) if base.version >= 0 else None
     stored = table.location if table is not None else None
     return stored is not None and is_same_location(decode_uri(stored), base.location)
+
+
+def reads_itself(job: Job, tables: DeltaTables, base: LogState) -> bool:
+    """Whether the model's query reads the table that it is published to, as far as that is certain."""
+    return tables.is_read(job.names.target.quoted, base.location, job.examined.runs, job.examined.sql)
 
 
 def _looks_at_all(job: Job) -> bool:

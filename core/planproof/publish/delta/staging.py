@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,25 +10,23 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from planproof.publish.delta.actions import (
-    LOG,
     Effects,
     Staged,
     UnknownAction,
     count_rows,
+    list_changes,
     list_lines,
     read,
     read_effects,
 )
 from planproof.publish.transaction.names import Refused, join
-from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
+from planproof.session.delta.protocol import LOG, NOTED, DeltaTables, HeldWrite, LogState, NewTable
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, encode_uri
 from planproof_engine.quoting import quote_parts
 
 PREFIX = "planproof_"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
-_NOTED = "_planproof"
-"""A file in the log of a staged table, which holds where the note of its publish lies."""
 
 
 class StagedTable:
@@ -68,7 +67,7 @@ class StagedTable:
 
     def say(self, note: str) -> None:
         """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
-        self.store.write(join(self.location, LOG, _NOTED), note)
+        self.store.write(join(self.location, LOG, NOTED), note)
 
     @cached_property
     def written(self) -> Staged:
@@ -139,6 +138,12 @@ class StagedTable:
         said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
         return next((version for version, commit in said if is_made_by_publish(commit, self.folder)), None)
 
+    def follows_others(self) -> bool:
+        """Whether others have changed the table that it lies in between its base and its commit."""
+        said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
+        before = itertools.takewhile(lambda commit: not is_made_by_publish(commit, self.folder), (c for _, c in said))
+        return any(commit is None or list_changes(commit) for commit in before)
+
     def find_undoing(self) -> int | None:
         """The version by which others have taken back what the publish's own version did, in part or as a whole."""
         own: Effects | None = None
@@ -155,7 +160,7 @@ class StagedTable:
 
 def read_note_name(store: Store, folder: str) -> str | None:
     """The note that the folder of a staged table names."""
-    return store.read(join(folder, LOG, _NOTED))
+    return store.read(join(folder, LOG, NOTED))
 
 
 def forget_log(store: Store, location: str) -> None:
@@ -193,5 +198,5 @@ def is_committed_since(tables: DeltaTables, store: Store, location: str, base: i
 
 def is_made_by_publish(commit: str | None, folder: str) -> bool:
     """Whether the text of a commit says that a publish made it, by the folder of its files."""
-    said = f'"planproof":"{folder}"'
-    return any(said in line for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))
+    said = (f'"planproof":"{folder}"', f'"userMetadata":"planproof:{folder}"')
+    return any(one in line for one in said for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))

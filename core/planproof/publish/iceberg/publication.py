@@ -115,7 +115,7 @@ class IcebergPublication(NotedPublication):
             replaced = self.on_top.rebase(self.transaction)
             if replaced is None:
                 raise last
-            self.replaced = replaced
+            self.replaced, self.is_on_top = replaced, True
             self.notebook.write(others=tuple(self.transaction.manifests()))
 
     @contextmanager

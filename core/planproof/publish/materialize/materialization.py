@@ -60,10 +60,13 @@ class Standing(Protocol):
 class Publication(Protocol):
     """One publish under way, whatever its format. `planes` are those of the plan that wrote, where Spark tells it;
     `watched`: every row that Python gave was looked at as it was written. `can_be_kept`: what was staged can stay after
-    a rejection."""
+    a rejection. `is_on_top`: others had changed the table since it was looked at, and it was committed on top of it."""
 
     planes: SparkPlanes | None
     watched: bool
+
+    @property
+    def is_on_top(self) -> bool: ...
 
     @property
     def next_step(self) -> str:

@@ -64,6 +64,7 @@ class NotedPublication(ABC):
         self.watched = False
         self.bad_rows: BadRowsCommit | None = None
         self.replaced = 0
+        self.is_on_top = False
         self._is_discarded = False
 
     @property

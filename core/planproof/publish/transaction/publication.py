@@ -56,7 +56,7 @@ class JournaledPublication:
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
         self.planes: SparkPlanes | None = None
-        self.watched = False
+        self.watched = self.is_on_top = False
 
     @property
     def entry(self) -> Entry:
