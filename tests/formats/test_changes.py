@@ -10,6 +10,7 @@ from stated_changes import assert_true, read_change
 from under_test import APPEND, MERGE, OVERWRITE, Place
 
 from planproof import Guard, Model
+from planproof.publish import kernel
 from planproof.publish.audit import changes
 from planproof.settings import Settings
 
@@ -103,13 +104,13 @@ def test_on_top_of_others_rows_nothing_is_said_of_what_was_not_looked_at(
 ) -> None:
     here = place(form, "append")
     publish(here, ROWS.format(low=0, high=6))
-    commit = kernel._Publish._commit
+    commit = kernel.Publish._commit
 
-    def late(self: kernel._Publish) -> None:
+    def late(self: kernel.Publish) -> None:
         here.spark.sql(f"insert into {here.database}.made values (100, 'theirs', 1D)")
         commit(self)
 
-    monkeypatch.setattr(kernel._Publish, "_commit", late)
+    monkeypatch.setattr(kernel.Publish, "_commit", late)
     model = Model(f"{here.database}.made", ROWS.format(low=6, high=8), file_format=here.format.using, **APPEND)
     made = read_change(Guard(here.spark).publish(model))
     assert made.before is not None

@@ -45,6 +45,10 @@ _RUNNING = re.compile(
 )
 """Conditions of a query that ran. All others come from the analyzer, as far as a text can tell."""
 
+_UNKNOWN = "PARSE_SYNTAX_ERROR"
+_NO_JSON = (_UNKNOWN, "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE")
+"""What an older Spark says of `AS JSON`, as names are quoted; and what a newer one says of Iceberg's and Delta's
+tables."""
 _DEFAULTS: dict[tuple[str, str], str | None] = {}
 """By Spark's version and the setting's name."""
 
@@ -163,10 +167,10 @@ class ThriftSession(SqlOnlySession):
             try:
                 ((text,),) = self._run(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
                 return parse_relation(name, str(text))
-            except AnalysisError as error:  # The name is quoted: it is `AS JSON` that an older Spark cannot parse.
-                if error.condition != "PARSE_SYNTAX_ERROR":
+            except AnalysisError as error:
+                if error.condition not in _NO_JSON:
                     raise
-                self._says_json = False
+                self._says_json = error.condition != _UNKNOWN
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
         providers = {str(line[1]).lower() for line in lines if line[0] == "Provider"}
         if providers & {"iceberg", "delta"}:
