@@ -1,4 +1,4 @@
-"""Delta's tables over a Thrift server, which takes SQL and nothing else: a commit is a file of the log."""
+"""Delta's tables over Thrift and Spark Connect, by SQL and nothing else: a commit is a file of the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from delta_tables import ADDED, BAD, GOOD, MERGED, contract, insert_from_outside
 from projects import ThriftDbt, project_files
 
 from planproof import Guard, Model, Report
+from planproof.session.connect import ConnectSession
 from planproof.session.delta.by_sql import DeltaBySql
+from planproof.session.protocol import Session
 from planproof.session.thrift import ThriftSession
 from planproof.settings import Settings
 
@@ -23,14 +25,21 @@ OVER = {"materialized": "incremental", "incremental_strategy": "insert_overwrite
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def session(thrift: str) -> Iterator[ThriftSession]:
-    hive = pytest.importorskip("pyhive.hive")
-    host, _, port = thrift.partition(":")
-    made = ThriftSession(hive.connect(host, int(port)))
-    made.rows("create database if not exists shop")
-    yield made
-    made.stop()
+_CONNECT = pytest.param("connect", marks=pytest.mark.needs_spark("4.0", "a Connect server in pip's package"))
+
+
+@pytest.fixture(scope="module", params=["thrift", _CONNECT])
+def session(request: pytest.FixtureRequest) -> Iterator[Session]:
+    server, made = request.getfixturevalue(request.param), None
+    if request.param == "thrift":
+        hive = pytest.importorskip("pyhive.hive")
+        host, _, port = server.partition(":")
+        made = ThriftSession(hive.connect(host, int(port)))
+    found = made or ConnectSession(server)
+    found.rows("create database if not exists shop")
+    yield found
+    if made is not None:
+        made.stop()
 
 
 @pytest.fixture
@@ -38,24 +47,24 @@ def name() -> str:
     return f"shop.t{next(_numbers)}"
 
 
-def publish(session: ThriftSession, name: str, sql: str, settings: Settings | None = None, **more: Any) -> Report:
+def publish(session: Session, name: str, sql: str, settings: Settings | None = None, **more: Any) -> Report:
     given = {"contract": contract(), "file_format": "delta", **more}
     return Guard(session, settings=settings).publish(Model(name, sql, **given))
 
 
-def rows(session: ThriftSession, name: str) -> list[tuple[Any, ...]]:
+def rows(session: Session, name: str) -> list[tuple[Any, ...]]:
     return sorted(session.rows(f"select * from {name}"), key=str)
 
 
-def folder(session: ThriftSession, name: str) -> Path:
+def folder(session: Session, name: str) -> Path:
     return Path(str(session.rows(f"describe detail {name}")[0][4]).removeprefix("file:"))
 
 
-def versions(session: ThriftSession, name: str) -> int:
+def versions(session: Session, name: str) -> int:
     return len(session.rows(f"describe history {name}"))
 
 
-def test_a_table_is_made_replaced_added_to_and_merged(session: ThriftSession, name: str) -> None:
+def test_a_table_is_made_replaced_added_to_and_merged(session: Session, name: str) -> None:
     assert publish(session, name, BAD).outcome == "rejected"
     assert session.registered_table(name) is None
     given = {"partition_by": ("v",), "comment": "it's", "options": {"tblproperties": {"a.b": "c"}}}
@@ -65,7 +74,7 @@ def test_a_table_is_made_replaced_added_to_and_merged(session: ThriftSession, na
     assert (detail["Type"], detail["Provider"], detail["Comment"]) == ("MANAGED", "delta", "it's")
     assert session.rows(f"show tblproperties {name} ('a.b')")[0][1] == "c"
     assert publish(session, name, GOOD).outcome == "published"
-    assert json.loads(session.rows(f"describe detail {name}")[0][7]) == []  # The partitions are the model's.
+    assert str(session.rows(f"describe detail {name}")[0][7]) == "[]"  # The partitions are the model's.
     for given, sql, held in (
         (ADDED, NEW, [(0, "0"), (1, "1"), (2, "2"), (3, "new"), (4, "new")]),
         (MERGED, "select id, 'merged' as v from range(4, 6)", [(3, "new"), (4, "merged"), (5, "merged")]),
@@ -83,7 +92,7 @@ def test_a_table_is_made_replaced_added_to_and_merged(session: ThriftSession, na
     assert not at.exists()
 
 
-def test_a_table_of_a_place_of_its_own(session: ThriftSession, name: str, tmp_path: Path) -> None:
+def test_a_table_of_a_place_of_its_own(session: Session, name: str, tmp_path: Path) -> None:
     given = {"options": {"location_root": str(tmp_path)}}
     for _ in range(2):
         report = publish(session, name, GOOD, **given)
@@ -91,7 +100,7 @@ def test_a_table_of_a_place_of_its_own(session: ThriftSession, name: str, tmp_pa
     assert (folder(session, name).parent, versions(session, name)) == (tmp_path, 2)
 
 
-def test_delta_writes_checkpoints_and_they_are_read(session: ThriftSession, name: str) -> None:
+def test_delta_writes_checkpoints_and_they_are_read(session: Session, name: str) -> None:
     assert publish(session, name, GOOD).outcome == "published"
     at = folder(session, name) / "_delta_log"
     for number in range(11):
@@ -142,7 +151,7 @@ def before_commit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], list[int]]
     ids=["append", "merge", "overwrite", "replace"],
 )
 def test_beside_another_writer(
-    session: ThriftSession,
+    session: Session,
     name: str,
     before_commit: Callable[[Act], list[int]],
     given: dict[str, Any],
@@ -161,7 +170,7 @@ def test_beside_another_writer(
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_a_table_that_is_dropped_or_made_anew_meanwhile(
-    session: ThriftSession, name: str, before_commit: Callable[[Act], list[int]], anew: bool
+    session: Session, name: str, before_commit: Callable[[Act], list[int]], anew: bool
 ) -> None:
     assert publish(session, name, GOOD).outcome == "published"
     at = folder(session, name)
@@ -180,7 +189,7 @@ def test_a_table_that_is_dropped_or_made_anew_meanwhile(
         assert (session.registered_table(name), list(at.glob("_delta_log/*.json"))) == (None, [])
 
 
-def test_what_it_cannot_commit_to_is_refused_by_name(session: ThriftSession, name: str) -> None:
+def test_what_it_cannot_commit_to_is_refused_by_name(session: Session, name: str) -> None:
     session.rows(
         f"create table {name} (id bigint, v string) using delta tblproperties ('delta.enableDeletionVectors' = 'true')"
     )
@@ -196,7 +205,7 @@ def test_what_it_cannot_commit_to_is_refused_by_name(session: ThriftSession, nam
     assert session.registered_table(other) is None
 
 
-def test_terms_of_the_table_and_bad_rows(session: ThriftSession, name: str) -> None:
+def test_terms_of_the_table_and_bad_rows(session: Session, name: str) -> None:
     session.rows(f"create table {name} (id bigint not null, v string) using delta")
     session.rows(f"alter table {name} add constraint small check (id is null or id < 100)")
     assert publish(session, name, GOOD, **ADDED).outcome == "published"
