@@ -197,7 +197,7 @@ def test_what_it_cannot_commit_to_is_refused_by_name(session: Session, name: str
     for given in (ADDED, {}):
         report = publish(session, name, GOOD, **given)
         assert report.outcome == "failed", report.findings
-        assert "has the table feature deletionVectors" in str(report.findings), report.findings
+        assert "has table features: deletionVectors" in str(report.findings), report.findings
     assert versions(session, name) == before
     other = f"{name}_new"
     mapped = {"options": {"tblproperties": {"delta.columnMapping.mode": "name"}}}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from delta_route import ROUTE
 from delta_tables import ADDED, GOOD, folder, publish, rows, versions
 
 from planproof import Guard
@@ -19,11 +20,9 @@ MORE = "select id, 'ours' as v from range(10, 12)"
 
 def act_after_commit(patch: pytest.MonkeyPatch, is_lost: bool, act: Callable[[], Any]) -> None:
     """`act` happens right after the first commit, whose answer gets lost if `is_lost`."""
-    from planproof.session.delta.tables import Delta
+    commit = ROUTE.commit
 
-    commit = Delta.commit
-
-    def late(self: Delta, *given: Any) -> int:
+    def late(self: Any, *given: Any) -> int:
         patch.undo()
         version = commit(self, *given)
         act()
@@ -31,7 +30,7 @@ def act_after_commit(patch: pytest.MonkeyPatch, is_lost: bool, act: Callable[[],
             raise SparkFailure("nobody answers", outside=True)
         return version
 
-    patch.setattr(Delta, "commit", late)
+    patch.setattr(ROUTE, "commit", late)
 
 
 @pytest.mark.parametrize(

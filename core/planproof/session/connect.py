@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from planproof.session import versions
@@ -102,8 +103,12 @@ class ConnectSession(FrameSession):
             temporary = self.spark.catalog.getTable(quote_parts(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
-    def delta(self) -> DeltaTables:
+    @cached_property
+    def _delta(self) -> DeltaBySql:
         return DeltaBySql(self, store_of(self))
+
+    def delta(self) -> DeltaTables:
+        return self._delta
 
     def ship(self, path: str) -> None:
         with translate_errors():

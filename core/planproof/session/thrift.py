@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from planproof.session.absence import doubt_absence, verify_absence
@@ -221,8 +222,12 @@ class ThriftSession(SqlOnlySession):
             return found
         return replace(found, tracked=found.tracked and self.setting(MANAGED_PARTITIONS) in ("true", None))
 
-    def delta(self) -> DeltaTables:
+    @cached_property
+    def _delta(self) -> DeltaBySql:
         return DeltaBySql(self, store_of(self))
+
+    def delta(self) -> DeltaTables:
+        return self._delta
 
     def register(self, name: str, function: Any) -> Function | None:
         raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from planproof.session.delta.log import DeltaLog, parse_commit
+from planproof.session.delta.log import DeltaLog, Kept, parse_commit
 from planproof.session.delta.protocol import (
     FENCE,
     LOG,
@@ -37,6 +37,7 @@ _LEGACY = {1: set(), 2: {"appendOnly", "invariants"}}
 _LEGACY[3] = {*_LEGACY[2], "checkConstraints"}
 _LEGACY[4] = {*_LEGACY[3], "changeDataFeed", "generatedColumns"}
 """Which features a writer's version stands for. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
+_SERVED = PLAIN | {"allowColumnDefaults"}
 _NAMED = 7
 """The version of a writer that goes by the names of features."""
 _EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
@@ -62,16 +63,17 @@ class DeltaBySql:
 
     def __init__(self, session: Session, store: Store) -> None:
         self._session, self._store = session, store
+        self._kept: Kept = {}
 
     @cached_property
     def is_there(self) -> bool:
         return is_delta_catalog(self._session.setting("spark.sql.catalog.spark_catalog"))
 
     def refuse(self, base: LogState) -> str | None:
-        missing = sorted(base.features - PLAIN)
+        missing = sorted(base.features - _SERVED)
         version = int(base.protocol.get("minWriterVersion", 1))
         if missing:
-            return f"the table feature {missing[0]}"
+            return f"table features: {', '.join(missing)}"
         if version not in _LEGACY and version != _NAMED:
             return f"writers of version {version}"
         return "mapped columns" if base.is_mapped else None
@@ -220,7 +222,7 @@ class DeltaBySql:
         return 0
 
     def _log(self, location: str) -> DeltaLog:
-        return DeltaLog(self._session, self._store, location)
+        return DeltaLog(self._session, self._store, location, self._kept)
 
 
 def _list_features(state: LogState) -> set[str]:

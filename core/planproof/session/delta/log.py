@@ -25,6 +25,11 @@ _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint(?:\.[0-9]{10}\.([0-9]{10}))?\
 """One file, or one of a number of them. Checkpoints of other names need a table feature, which `refuse` looks for."""
 
 
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
+Kept = dict[str, tuple[float | None, list[dict[str, Any]]]]
+"""What a checkpoint says beside its files, by its place, with the time at which it was written."""
+
+
 class _Listing(NamedTuple):
     """The versions whose commits are there, and the files of each checkpoint that is whole."""
 
@@ -64,8 +69,20 @@ class Replayed:
                 files.pop(_key(form), None)
 
     def state(self, location: str) -> LogState:
-        schema = declared_schema(self.metadata["schemaString"]) if self.metadata else PhysicalSchema(())
-        return LogState(location, self.version, schema, self.metadata, self.protocol)
+        """Raises `SparkFailure` where its schema, properties or partitions are none."""
+        try:
+            schema = declared_schema(self.metadata["schemaString"]) if self.metadata else PhysicalSchema(())
+            found = LogState(location, self.version, schema, self.metadata, self.protocol)
+            texts = [
+                *found.partition_by,
+                *found.features,
+                *(part for pair in found.properties.items() for part in pair),
+            ]
+            if all(isinstance(text, str) for text in texts) and isinstance(self.metadata.get("id", ""), str):
+                return found
+        except (*_DAMAGED, AssertionError):
+            pass
+        raise SparkFailure(f"the log of {location} is damaged: its metadata describe no table")
 
 
 def _key(form: Mapping[str, Any]) -> tuple[str, str]:
@@ -81,8 +98,8 @@ def parse_commit(text: str) -> list[dict[str, Any]]:
 class DeltaLog:
     """The log of the table in a folder. What is damaged, or cannot be read as a whole, is a `SparkFailure`."""
 
-    def __init__(self, session: Session, store: Store, location: str) -> None:
-        self._session, self._store, self.location = session, store, location
+    def __init__(self, session: Session, store: Store, location: str, kept: Kept) -> None:
+        self._session, self._store, self.location, self._kept = session, store, location, kept
         self._folder = f"{location.rstrip('/')}/{LOG}"
 
     def place(self, version: int) -> str:
@@ -112,7 +129,7 @@ class DeltaLog:
             if start >= 0:
                 found.files = {} if with_files else None
                 for name in there.checkpoints[start]:
-                    found.apply(list(self._read_checkpoint(name, with_files)))
+                    found.apply(self._read_checkpoint(name, with_files))
             for number in range(start + 1, wanted + 1):
                 text = self.read(number)
                 if text is None:
@@ -120,7 +137,7 @@ class DeltaLog:
                 found.apply(parse_commit(text))
             if wanted >= 0 and not (found.metadata and found.protocol):
                 raise SparkFailure(f"the log of {self.location} says nothing of the table at version {wanted}")
-        except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
+        except _DAMAGED as error:
             raise SparkFailure(f"the log of {self.location} is damaged: {error!r:.200}") from error
         return found
 
@@ -132,15 +149,25 @@ class DeltaLog:
         whole = {version: tuple(files) for (version, number), files in parts.items() if len(files) == number}
         return _Listing(frozenset(int(found[1]) for found in map(_COMMIT.fullmatch, names) if found), whole)
 
-    def _read_checkpoint(self, name: str, with_files: bool) -> Iterator[dict[str, Any]]:
+    def _read_checkpoint(self, name: str, with_files: bool) -> list[dict[str, Any]]:
+        place = f"{self._folder}/{name}"
+        written = self._store.modification_time(place)
+        if not with_files and written is not None and self._kept.get(place, (None, []))[0] == written:
+            return self._kept[place][1]
+        found = list(self._ask_for_checkpoint(place, with_files))
+        if not with_files:
+            self._kept[place] = (written, found)
+        return found
+
+    def _ask_for_checkpoint(self, place: str, with_files: bool) -> Iterator[dict[str, Any]]:
         kinds = ("metaData", "protocol", "txn", *(("add",) if with_files else ()))
         chosen = ", ".join(f"to_json({kind})" for kind in kinds)
         given = " OR ".join(f"{kind} IS NOT NULL" for kind in kinds)
-        relation = quote_parts(("parquet", f"{self._folder}/{name}"))
+        relation = quote_parts(("parquet", place))
         try:
             rows = self._session.rows(f"SELECT {chosen} FROM {relation} WHERE {given}")
         except AnalysisError as error:
-            raise SparkFailure(f"the checkpoint {name} of {self.location} cannot be read: {error}") from error
+            raise SparkFailure(f"the checkpoint {place} cannot be read: {error}") from error
         for row in rows:
             for kind, text in zip(kinds, row):
                 if text is not None:
