@@ -353,7 +353,7 @@ def _has_name(job: Job, base: LogState) -> bool:
 
 def reads_itself(job: Job, tables: DeltaTables, base: LogState) -> bool:
     """Whether the model's query reads the table that it is published to, as far as that is certain."""
-    return tables.is_read(job.names.target.quoted, base.location, job.examined.runs, job.examined.sql)
+    return tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution, job.examined.sql)
 
 
 def _looks_at_all(job: Job) -> bool:

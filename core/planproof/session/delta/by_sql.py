@@ -27,7 +27,7 @@ from planproof.session.delta.protocol import (
     NewVersion,
     is_delta_catalog,
 )
-from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes
+from planproof.session.protocol import Moved, Session, SparkFailure
 from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -96,7 +96,7 @@ class DeltaBySql:
         found = self._log(base.location).replay(base.version).files
         return None if found is None else list(found.values())
 
-    def is_read(self, name: str, location: str, planes: SparkPlanes, sql: str) -> bool:
+    def is_read(self, name: str, location: str, execution: Any, sql: str) -> bool:
         try:
             rows = self._session.rows(f"EXPLAIN EXTENDED {sql}")
         except AnalysisError:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from planproof_engine.quoting import quote_literal, quote_parts, quote_properties
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
-
-if TYPE_CHECKING:
-    from planproof.session.protocol import SparkPlanes
 
 Operation = Literal["append", "overwrite", "update"]
 Action = Mapping[str, Any]
@@ -163,9 +160,9 @@ class DeltaTables(Protocol):
         """The AddFile actions of a version, where they stand beside its commit; None where they would have to be
         gathered from the log, which takes Spark's jobs."""
 
-    def is_read(self, name: str, location: str, planes: SparkPlanes, sql: str) -> bool:
-        """Whether a query that was analyzed reads the table of that name, in that folder, also by way of views: True
-        also where it is not certain."""
+    def is_read(self, name: str, location: str, execution: Any, sql: str) -> bool:
+        """Whether a query (`SparkPlanes.execution`, and its text) reads the table of that name, in that folder, also by
+        way of views: True also where it is not certain."""
 
     def clone(self, location: str, base: LogState) -> None:
         """Makes a shallow clone of a table's version in a folder that has no log."""

@@ -27,7 +27,7 @@ from planproof.session.delta.protocol import (
 )
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items, map_each
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name
@@ -166,9 +166,9 @@ class Delta:
             texts = str(self._jvm.java.lang.String.join("\n", forms))
             return [json.loads(text)["add"] for text in texts.split("\n") if text]
 
-    def is_read(self, name: str, location: str, planes: SparkPlanes, sql: str) -> bool:
+    def is_read(self, name: str, location: str, execution: Any, sql: str) -> bool:
         with translate_errors():
-            analyzed = planes.execution.analyzed()
+            analyzed = execution.analyzed()
             text = str(analyzed.toString()).replace("`", "").lower()
             names = (".".join(split_name(name)[-2:]), location)
             if any(said.lower() in text for said in names):
