@@ -26,7 +26,6 @@ from planproof.session.iceberg.catalogs import is_catalog
 from planproof.session.java import items, option_text, text_map
 from planproof.session.metastore import find_hive, identify_metastore
 from planproof.session.protocol import (
-    LOG_FORMATS,
     Capabilities,
     Entries,
     Place,
@@ -38,6 +37,7 @@ from planproof.session.protocol import (
 )
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
+from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
 from planproof.session.watched import watch_query
 from planproof.session.write_plans import FileWriter, find_write_plans

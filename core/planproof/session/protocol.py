@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.confidential import hide_secrets
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.snapshots import DataFile, Snapshot
+from planproof.session.snapshots import LOG_FORMATS, DataFile, Snapshot
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
-
-LOG_FORMATS = ("delta", "iceberg", "hudi", "paimon")
-"""The formats whose tables have a log of their own."""
 
 
 @record(frozen=True, slots=True)

@@ -9,6 +9,9 @@ from planproof_engine.claim import Path
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
+LOG_FORMATS = ("delta", "iceberg", "hudi", "paimon")
+"""The formats whose tables have a log of their own."""
+
 
 @record(frozen=True, slots=True)
 class SnapshotField:
