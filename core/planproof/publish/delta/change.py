@@ -94,13 +94,13 @@ class Change:
         """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
         if job.model.incremental_strategy == "merge" or publication.needs_rows_after or not _is_plain(job, publication):
             return None
-        statement = insert_statement(job, job.names.target.quoted, columns, "INTO")
-        if not publication.staged.insert(statement):
+        target = job.names.target.quoted
+        if not publication.staged.insert(target, lambda into: insert_statement(job, into, columns, "INTO")):
             return None
-        if job.model.incremental_strategy != "insert_overwrite":
-            return statement
-        publication.overwrites = "partitions" if _overwrites_partitions(job, publication) else "all"
-        return insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
+        overwrites = job.model.incremental_strategy == "insert_overwrite"
+        if overwrites:
+            publication.overwrites = "partitions" if _overwrites_partitions(job, publication) else "all"
+        return insert_statement(job, target, columns, "OVERWRITE" if overwrites else "INTO")
 
     def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
         """What the table forbids, and not the contract, fails this too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
@@ -53,11 +53,11 @@ class StagedTable:
         as many a query."""
         self._held = self.tables.create(self.location, table)
 
-    def insert(self, statement: str) -> bool:
+    def insert(self, name: str, statement: Callable[[str], str]) -> bool:
         """Writes the rows of an INSERT INTO the base, as `create` does. False, and nothing is written, where Spark
         plans no append of it."""
         self.say("")
-        self._held = self.tables.insert(self.location, self.base, statement)
+        self._held = self.tables.insert(self.location, self.base, name, statement)
         return self._held is not None
 
     def open(self) -> None:

@@ -8,9 +8,10 @@ tables whose commits need no more than that are served (`refuse`).
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -28,7 +29,7 @@ from planproof.session.delta.protocol import (
     is_delta_catalog,
 )
 from planproof.session.protocol import Moved, Session, SparkFailure
-from planproof.session.store import Store, decode_uri
+from planproof.session.store import Store, decode_uri, encode_uri, local
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_literal, quote_parts
@@ -43,16 +44,19 @@ _NAMED = 7
 _EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
 _SAID = "spark.databricks.delta.commitInfo.userMetadata"
 _INTERVAL = "delta.checkpointInterval"
+_MANY = 5_000
+"""Files that are named in one commit."""
 _UNNAMED = "Relation ["
 """In Spark's text of a plan, files that were read without a table's name."""
 
 
 class Opened:
-    """`planproof.session.delta.protocol.HeldWrite` of rows that a statement has committed to a table of their own."""
+    """`planproof.session.delta.protocol.HeldWrite` of rows that a statement has committed to a table of their own, from
+    version `first` on."""
 
-    def __init__(self, log: DeltaLog) -> None:
+    def __init__(self, log: DeltaLog, first: int) -> None:
         self.state = log.replay().state(log.location)
-        self.actions = log.read(self.state.version) or ""
+        self.actions = "\n".join(log.read(version) or "" for version in range(first, self.state.version + 1))
 
     def open(self) -> None:
         """It is a table that SQL reads."""
@@ -105,17 +109,34 @@ class DeltaBySql:
         return any(said.lower() in text for said in (".".join(split_name(name)[-2:]), location, _UNNAMED))
 
     def clone(self, location: str, base: LogState) -> None:
-        source, own = (quote_parts(("delta", place)) for place in (base.location, location))
-        self._session.rows(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
+        files = self._log(base.location).replay(base.version, with_files=True).files or {}
+        if len(files) > _MANY:
+            source, own = (quote_parts(("delta", place)) for place in (base.location, location))
+            self._session.rows(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
+            return
+        # What CLONE does, without its checkpoint.
+        root = encode_uri(f"file:{local(base.location)}").rstrip("/")
+        adds = [{"add": {**form, "path": _locate(form["path"], root), "dataChange": False}} for form in files.values()]
+        self._begin(location, base, adds)
+
+    def _begin(self, location: str, base: LogState, files: Sequence[Action]) -> None:
+        """Makes a table like the base, of an id of its own."""
+        metadata = {"metaData": {**base.metadata, "id": str(uuid.uuid4())}}
+        info = _make_info("Manual Update", {}, -1, True, {}, {})
+        text = _write_lines([info, {"protocol": dict(base.protocol)}, metadata, *files])
+        if not self._store.create(self._log(location).place(0), text):
+            raise SparkFailure(f"{location} is a table already", outside=True)
 
     def create(self, location: str, table: NewTable) -> Opened:
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
         self._store.create(f"{location}/{LOG}/{NOTED}", "")
         self._session.rows(table.write_statement(quote_parts(("delta", location))))
-        return Opened(self._log(location))
+        return Opened(self._log(location), first=0)
 
-    def insert(self, location: str, base: LogState, statement: str) -> None:
-        """Only a clone casts and checks as the table does."""
+    def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> Opened:
+        self._begin(location, base, ())
+        self._session.rows(statement(quote_parts(("delta", location))))
+        return Opened(self._log(location), first=1)
 
     def register(self, name: str, location: str, managed: bool) -> None:
         if not managed:
@@ -223,6 +244,15 @@ class DeltaBySql:
 
     def _log(self, location: str) -> DeltaLog:
         return DeltaLog(self._session, self._store, location, self._kept)
+
+
+def _locate(path: str, root: str) -> str:
+    """A file's path in a log, from another folder on: a URI.
+
+    >>> _locate("p=a%20b/x.parquet", "file:/my%20lake/t"), _locate("file:/y.parquet", "file:/t")
+    ('file:/my%20lake/t/p=a%20b/x.parquet', 'file:/y.parquet')
+    """
+    return path if re.match("[A-Za-z][A-Za-z0-9+.-]*:|/", path) else f"{root}/{path}"
 
 
 def _list_features(state: LogState) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from planproof_engine.quoting import quote_literal, quote_parts, quote_properties
@@ -170,9 +170,10 @@ class DeltaTables(Protocol):
     def create(self, location: str, table: NewTable) -> HeldWrite:
         """Writes a table's rows to a folder that has no log, as its statement would."""
 
-    def insert(self, location: str, base: LogState, statement: str) -> HeldWrite | None:
-        """Writes the rows of an `INSERT INTO` another folder's table, `base`, to a folder that has no log: with that
-        table's casts, defaults and constraints. None, and nothing is written, where Spark plans no append of it."""
+    def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> HeldWrite | None:
+        """Writes the rows of an `INSERT INTO` the table of that quoted name, `base`, to another folder that has no log:
+        with that table's casts, defaults and constraints. `statement` writes it for a quoted relation. None, and
+        nothing is written, where Spark plans no append of it."""
 
     def fence(self, location: str, mark: str) -> None:
         """Has the table in a folder refuse every commit of that `mark` from here on, by one that changes no row."""

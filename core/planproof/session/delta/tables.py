@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -138,12 +138,13 @@ class Delta:
             said = write.writeAndReturnCommitData(opened, self._java, self._jvm.scala.Option.empty(), False)
             return self._hold(location, opened, said.actions(), is_new=True)
 
-    def insert(self, location: str, base: LogState, statement: str) -> Held | None:
-        with translate_errors(statement), silence_pyspark():
+    def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> Held | None:
+        text = statement(name)
+        with translate_errors(text), silence_pyspark():
             opened = self._begin_another(location, base)
             state = self._java.sessionState()
             skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
-            analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
+            analyzed = state.executePlan(state.sqlParser().parsePlan(text), skip).analyzed()
             if str(analyzed.getClass().getSimpleName()) != "AppendData":
                 return None
             rows = self._order(versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query()), base.schema)
