@@ -135,7 +135,11 @@ class DeltaBySql:
 
     def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> Opened:
         self._begin(location, base, ())
-        self._session.rows(statement(quote_parts(("delta", location))))
+        try:
+            self._session.rows(statement(quote_parts(("delta", location))))
+        except (SparkFailure, AnalysisError):
+            self._store.delete(self._log(location).place(0))  # What the table forbids is staged in a clone.
+            raise
         return Opened(self._log(location), first=1)
 
     def register(self, name: str, location: str, managed: bool) -> None:
