@@ -19,10 +19,8 @@ from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_exp
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.names.scope import Scope, make_empty_scope
-from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     WINDOW,
@@ -98,7 +96,8 @@ def aggregate(
     if any(isinstance(e, Window) and is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."
         ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
-    if contents(groups) & (GENERATOR | WINDOW):
+    # Windows among the keys of grouping sets are computed below Expand.
+    if contents(groups) & (GENERATOR | (WINDOW if sets is None else 0)):
         ctx.env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list.",
@@ -155,24 +154,6 @@ def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], node: q.Node
 def _has_repeated_sets(sets: Sets | None) -> bool:
     """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
-
-
-def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
-    """What a position counts, a star would shift; Spark looks for one within expressions, too."""
-    group = node.group
-    members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
-    if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.make_error(
-            "STAR_GROUP_BY_POS",
-            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
-            members[0],
-        )
-
-
-def _holds_star(node: q.Node, ctx: Context) -> bool:
-    if isinstance(node, q.Call) and str(node.name).lower() == "count" and [type(a) for a in node.arguments] == [q.Star]:
-        return bool(node.distinct)  # `count(*)` is `count(1)` by then.
-    return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
 
 
 def _bind_having(
@@ -269,8 +250,9 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
 
 
 def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
-    if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
-        # Spark takes windows out of the Aggregate before it compares its items with its keys.
+    if isinstance(expr, (Literal, Outer)) or (expr in keys and (keys.of_sets or not holds_window(expr))):
+        # Spark takes windows out of the Aggregate before it compares its items with its keys. Those of grouping sets
+        # are columns by then.
         return
     if isinstance(expr, Column):
         yield expr

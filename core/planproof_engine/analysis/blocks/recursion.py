@@ -75,6 +75,11 @@ def bind_recursive_cte(
     if len(step.output) == len(types):
         types = [_merge(t, c.type, cte, env) for t, c in zip(types, step.output)]
         anchor = cast_columns(anchor, _list_differing_types(anchor, types, env), env)
+    elif not env.lacks("recursion as it is"):
+        # `CheckAnalysis` says nothing of an UnionLoop, which then stays unresolved.
+        error = env.make_error("INTERNAL_ERROR", "The recursive step gives another number of columns.", cte)
+        error.by_rule = False
+        raise error
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     if len(step.output) == len(types):
