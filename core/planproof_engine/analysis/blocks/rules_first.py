@@ -77,13 +77,14 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
 
 def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = False) -> Iterator[AnalysisError]:
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
-    if in_items:
-        inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
-        if find_call(inner, ctx) is not None:
-            return
+    whole = find_call(node, ctx) if in_items else None
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
     for call in _list_calls(node):
-        if find_call(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+        if (
+            call is not whole
+            and find_call(call, ctx) is not None
+            and all(_is_bound(argument, ctx) for argument in call.arguments)
+        ):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
             yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
 

@@ -310,7 +310,7 @@ def find_subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment
 def find_window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in an argument of an aggregate function, which `ExtractWindowExpressions` refuses of a
     block in which all names and types are known."""
-    if error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
+    if not is_of_typed(error) and error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
         return None
     for call in tree.find_all(q.Call):
         function = env.registry.find(call.name) if isinstance(call.name, str) else None

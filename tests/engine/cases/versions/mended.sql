@@ -416,3 +416,8 @@ with q as (select 1 as b from (select week from days) x(c0, c1)) select day from
 with q as (select upper(note, 1) from days) select day from days a join days b on a.week = b.week
 select upper(note, 1) from days union all select day from days a join days b on a.week = b.week
 select *, count(*) from days left join lateral (select max(id) as m, week as k from customers where id = week) x group by 1, 2
+select * from (select day, note, week from days) pivot (count(*) for note in (rand(), max(1)))
+select * from (select day, note, week from days) pivot (count(*) for week in (exists(array(1), x -> x > 1)))
+select * from (select id, name, country from customers) pivot (count(*) for (country, id) in (null))
+select * from (select country, level, id from customers) pivot (count(*) for (country, level) in (null))
+select explode(if(true, explode(array(array(1, 2, 3))), 1)) as a from days
