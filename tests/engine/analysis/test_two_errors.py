@@ -142,3 +142,12 @@ def test_a_generator_of_constants_is_taken_out_before_names_beside_a_star_of_a_t
 )
 def test_of_two_queries_the_one_whose_rule_runs_first_is_told(sql: str, expected: str) -> None:
     assert condition(f"with q as ({sql}) select id from orders o join payments p on o.id = p.id", "4.3") == expected
+
+
+@pytest.mark.parametrize("spark", ["4.0", "4.3"])
+def test_having_names_a_rank_over_grouping_sets_but_no_aggregate_of_a_window(spark: str) -> None:
+    ranked = "select status, rank() over (order by sum(id)) as n from orders group by {} having n > 1"
+    assert plan(ranked.format("rollup(status)"), OVER, conf=Conf.of(spark)).schema.names == ("status", "n")
+    assert condition(ranked.format("status"), spark) == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    summed = "select status, sum(sum(id)) over () as n from orders group by rollup(status) having n > 1"
+    assert condition(summed, spark) == "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"

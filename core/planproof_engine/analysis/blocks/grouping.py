@@ -161,8 +161,9 @@ def _bind_having(
 ) -> Expr:
     named = over.names(ctx, every=True)
     for found in named.values():
-        # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
-        found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
+        # Windows are computed above HAVING, but over grouping sets it is resolved together with them
+        # (`tryResolveHavingCondition`). An item that only repeats an alias on its left is the same column.
+        found[:] = {a.id: a for a in found if sets is not None or not holds_window(a.child)}.values()
     ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
@@ -172,6 +173,7 @@ def _bind_having(
         raise _find_unresolved(error, node, scope, over, ctx) or error from None
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
+        _refuse_aggregate_windows(bound, over, node, ctx)
         _refuse_unseen(bound, over, node, ctx)
         _check_grouping_calls([bound], over.keys, node, ctx)
     cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
@@ -192,6 +194,16 @@ def _find_unresolved(
         if parts and len(ctx.scope.find_matches(parts)[0]) > 1 and not output.find_matches(parts)[0]:
             return make_unresolved_error(parts, evolve(ctx, scope=output), named)
     return None
+
+
+def _refuse_aggregate_windows(bound: Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
+    """Refuses the alias of an aggregate function over a window: it is taken for one that the Aggregate computes."""
+    read = {e.id for e in bound.walk() if isinstance(e, Column)}
+    for item in over.items:
+        windows = (e for e in item.walk() if isinstance(e, Window)) if column_of(item).id in read else ()
+        if any(is_aggregate(w.call) for w in windows):
+            text = f"Resolved attribute(s) `{column_of(item).name}` missing from the aggregation."
+            raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _refuse_unseen(bound: Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
