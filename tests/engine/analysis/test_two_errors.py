@@ -113,3 +113,41 @@ def test_a_parameter_before_spark_4_1_is_a_literal_and_keeps_its_alias() -> None
     assert shown.names == ("array(NULL AS x, 1 AS y)",)
     computed = "execute immediate 'select concat(:x, :y)' using 1 as x, cast(1 as bigint) as y"
     assert condition(computed) == "INVALID_SQL_ARG"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select * from r", "INVALID_USAGE_OF_STAR_OR_REGEX"),
+        ("select count(*) from r", "INTERNAL_ERROR"),
+        ("select 1 from (select n from r) x", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"),
+    ],
+)
+def test_of_a_recursive_step_with_another_number_of_columns_nothing_is_known(sql: str, expected: str) -> None:
+    assert condition(f"with recursive r(n) as (select 1 union all select n, 2 from r) {sql}", "4.3") == expected
+
+
+def test_a_generator_of_constants_is_taken_out_before_names_beside_a_star_of_a_table() -> None:
+    assert condition("select *, explode(array(1)) as id, id + 1 from orders", "4.3") == "AMBIGUOUS_REFERENCE"
+    plan("select explode(array(1)) as id, id + 1 from orders", OVER, conf=Conf.of("4.3"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select 1 from (select id from orders) x(a, b)", "AMBIGUOUS_REFERENCE"),
+        ("select upper('a', 1) from orders", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+        ("select 1 from payments where rank() over (order by 1) = 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
+    ],
+)
+def test_of_two_queries_the_one_whose_rule_runs_first_is_told(sql: str, expected: str) -> None:
+    assert condition(f"with q as ({sql}) select id from orders o join payments p on o.id = p.id", "4.3") == expected
+
+
+@pytest.mark.parametrize("spark", ["4.0", "4.3"])
+def test_having_names_a_rank_over_grouping_sets_but_no_aggregate_of_a_window(spark: str) -> None:
+    ranked = "select status, rank() over (order by sum(id)) as n from orders group by {} having n > 1"
+    assert plan(ranked.format("rollup(status)"), OVER, conf=Conf.of(spark)).schema.names == ("status", "n")
+    assert condition(ranked.format("status"), spark) == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    summed = "select status, sum(sum(id)) over () as n from orders group by rollup(status) having n > 1"
+    assert condition(summed, spark) == "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"

@@ -16,7 +16,7 @@ from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.expr import Alias, Column, Expr, Literal, is_aggregate
+from planproof_engine.expr import Alias, Call, Column, Expr, Literal, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -205,12 +205,13 @@ class _Clause:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
                 raise self._make_lateral_error(node)
             bound = replace_aliases(bound, self.named)
-        found = next((e for e in bound.walk() if is_aggregate(e) and not is_grouping(e)), None)
+        of_sets = self.ctx.grouping is not None and self.ctx.scope.columns
+        if of_sets and nests_aggregate(bound):
+            # What Expand reads is computed below it, where the aggregate has no GROUP BY.
+            text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
+            raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
+        found = find_aggregate(bound) if not of_sets else None
         if found is not None:
-            if self.ctx.grouping is not None and self.ctx.scope.columns:
-                # What Expand reads is computed below it, where the aggregate has no GROUP BY.
-                text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
-                raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
             raise self.ctx.env.make_error_at(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
@@ -234,7 +235,7 @@ class _Clause:
         if at - 1 in self._find_lateral():
             raise self._make_lateral_error(node)
         chosen = drop_alias(self.items[at - 1])
-        if nests_aggregate(chosen):
+        if find_aggregate(chosen) is not None:
             raise self.ctx.env.make_error(
                 "GROUP_BY_POS_AGGREGATE",
                 f"GROUP BY {at} refers to an expression that contains an aggregate function.",
@@ -248,6 +249,11 @@ class _Clause:
 
 def _is_integer(expr: Expr) -> bool:
     return isinstance(expr, Literal) and expr.type == INT
+
+
+def find_aggregate(expr: Expr) -> Call | None:
+    """An aggregate function in the expression, be it that of a window; `grouping(..)` is none by then."""
+    return next((e for e in expr.walk() if is_aggregate(e) and not is_grouping(e)), None)
 
 
 def drop_names(expr: Expr) -> Expr:

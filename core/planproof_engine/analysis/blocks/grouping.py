@@ -19,10 +19,8 @@ from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_exp
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.names.scope import Scope, make_empty_scope
-from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     WINDOW,
@@ -98,7 +96,8 @@ def aggregate(
     if any(isinstance(e, Window) and is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."
         ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
-    if contents(groups) & (GENERATOR | WINDOW):
+    # Windows among the keys of grouping sets are computed below Expand.
+    if contents(groups) & (GENERATOR | (WINDOW if sets is None else 0)):
         ctx.env.refuse_late(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list.",
@@ -157,31 +156,14 @@ def _has_repeated_sets(sets: Sets | None) -> bool:
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
 
-def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
-    """What a position counts, a star would shift; Spark looks for one within expressions, too."""
-    group = node.group
-    members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
-    if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.make_error(
-            "STAR_GROUP_BY_POS",
-            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
-            members[0],
-        )
-
-
-def _holds_star(node: q.Node, ctx: Context) -> bool:
-    if isinstance(node, q.Call) and str(node.name).lower() == "count" and [type(a) for a in node.arguments] == [q.Star]:
-        return bool(node.distinct)  # `count(*)` is `count(1)` by then.
-    return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
-
-
 def _bind_having(
     node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
     for found in named.values():
-        # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
-        found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
+        # Windows are computed above HAVING, but over grouping sets it is resolved together with them
+        # (`tryResolveHavingCondition`). An item that only repeats an alias on its left is the same column.
+        found[:] = {a.id: a for a in found if sets is not None or not holds_window(a.child)}.values()
     ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
@@ -191,6 +173,7 @@ def _bind_having(
         raise _find_unresolved(error, node, scope, over, ctx) or error from None
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
+        _refuse_aggregate_windows(bound, over, node, ctx)
         _refuse_unseen(bound, over, node, ctx)
         _check_grouping_calls([bound], over.keys, node, ctx)
     cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
@@ -211,6 +194,16 @@ def _find_unresolved(
         if parts and len(ctx.scope.find_matches(parts)[0]) > 1 and not output.find_matches(parts)[0]:
             return make_unresolved_error(parts, evolve(ctx, scope=output), named)
     return None
+
+
+def _refuse_aggregate_windows(bound: Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
+    """Refuses the alias of an aggregate function over a window: it is taken for one that the Aggregate computes."""
+    read = {e.id for e in bound.walk() if isinstance(e, Column)}
+    for item in over.items:
+        windows = (e for e in item.walk() if isinstance(e, Window)) if column_of(item).id in read else ()
+        if any(is_aggregate(w.call) for w in windows):
+            text = f"Resolved attribute(s) `{column_of(item).name}` missing from the aggregation."
+            raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _refuse_unseen(bound: Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
@@ -269,8 +262,9 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
 
 
 def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
-    if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
-        # Spark takes windows out of the Aggregate before it compares its items with its keys.
+    if isinstance(expr, (Literal, Outer)) or (expr in keys and (keys.of_sets or not holds_window(expr))):
+        # Spark takes windows out of the Aggregate before it compares its items with its keys. Those of grouping sets
+        # are columns by then.
         return
     if isinstance(expr, Column):
         yield expr

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.beside_generators import rename_item
 from planproof_engine.analysis.blocks.groupby import has_column_outside
-from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first
+from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.analysis.growth import refuse_long
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
@@ -82,26 +81,28 @@ class Items:
         return (a for made in self.generated for a in made.call.args)
 
 
-def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> Items:
+def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, source: Plan | None = None) -> Items:
     """The select list. Generators are bound first: the other items may name the columns that they make. `grouped`: it
-    stands beside GROUP BY or HAVING."""
+    stands beside GROUP BY or HAVING. `source` is the FROM of a block that groups nothing."""
     generated: dict[int, Generated] = {}
+    below = ctx
     for node in nodes:
         refuse_named_star(node, ctx)
     for at, node in enumerate(nodes):
         call = generators.find_call(node, ctx)
         if call is not None:
             generated[at] = _bind_generator(node, call, nodes[:at], ctx)
-            scope = ctx.scope
-            hidden = (*scope.hidden, *generated[at].columns)
-            ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
+            scope, given = ctx.scope, generated[at].columns
+            first = _is_taken_out_first(generated[at], nodes, source, ctx)
+            columns = (*scope.columns, *given) if first else scope.columns
+            ctx = evolve(ctx, scope=evolve(scope, columns=columns, hidden=(*scope.hidden, *given)))
     aliases = Aliases()
     lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
     items: list[Expr] = []
     found = 0
     for at, node in enumerate(nodes):
         if at in generated or is_star(node, ctx):
-            several = generated[at].columns if at in generated else expand(node, ctx)
+            several = generated[at].columns if at in generated else expand(node, below)
             ctx.env.widths[id(node)] = len(several)
             items += several
         else:
@@ -121,6 +122,13 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
         return Items(items, found, made)
     inlined, referring, late = _inline_aliases(items, aliases, nodes, ctx)
     return Items(inlined, found | contents(inlined), made, referring, late)
+
+
+def _is_taken_out_first(made: Generated, nodes: Sequence[q.Node], source: Plan | None, ctx: Context) -> bool:
+    """Whether names beside the generator are looked up over what it makes: it is one of constants, and a star of a FROM
+    that is resolved later is expanded before them (`ResolveReferences`, `ExtractGenerator`)."""
+    of_constants = not any(isinstance(e, Column) for a in made.call.args for e in a.walk())
+    return of_constants and bool(waits(source, ctx.env)) and any(is_star(node, ctx) for node in nodes)
 
 
 def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:

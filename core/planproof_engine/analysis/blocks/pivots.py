@@ -17,6 +17,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
@@ -102,7 +103,7 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     """A value, and its alias or the value as a string."""
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
-    if any(isinstance(e, Column) for e in value.walk()):
+    if not is_foldable(value):
         raise ctx.env.make_error(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
@@ -115,7 +116,7 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         )
     for key, member in zip(keys, members):
         # Several columns are one struct for Spark, whose fields a cast must not make null.
-        lost = len(keys) > 1 and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
+        lost = member is not value and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
         if lost or not can_cast(member.type, key.type, ansi=False):
             raise ctx.env.make_error(
                 "PIVOT_VALUE_DATA_TYPE_MISMATCH",
@@ -127,7 +128,7 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     if isinstance(node, q.Alias):
         return node.alias.text, value
     texts = [_cast_to_text(m, ctx, node) for m in members]
-    return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
+    return (texts[0] if members[0] is value else "{" + ", ".join(texts) + "}"), value
 
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
@@ -153,6 +154,8 @@ def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
     """The parts of a value, one for each pivot column; None where the value has another number of parts."""
     if len(keys) == 1:
         return (value,)
+    if isinstance(value, Literal) and value.value is None:
+        return (value,) * len(keys)  # A NULL is cast to the row.
     members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
     return members if len(members) == len(keys) else None
 

@@ -5,7 +5,7 @@ Source: `CTESubstitution`, `WidenSetOperationTypes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from planproof_engine.analysis.blocks.ordering import bind_organization
@@ -19,9 +19,11 @@ from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import (
+    CHECKED,
     bind_both,
     find_position_beyond,
     is_checked,
+    lateness,
 )
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
@@ -66,12 +68,18 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
         late = next((cte.late for cte in found.values() if cte.late is not None and is_checked(error)), error)
         raise _withhold(_find_first_error(errors, node, with_, late, env), error, env, before) from None
     if any(cte.rejection is not None for cte in found.values()):
-        by_rule = (e for e in errors.values() if not is_checked(e))
-        raise _withhold(next(by_rule, next(iter(errors.values()))), None, env, before)
+        raise _withhold(min(errors.values(), key=_order), None, env, before)
     if errors and env.late is not None:
         named = _table_names(node, with_)
         env.late[before:before] = [errors[key] for key in sorted(errors, key=lambda key: key in named)]
     return plan
+
+
+def _order(error: AnalysisError) -> tuple[bool, int]:
+    """When Spark comes to an error of one query of several: by the round of its rules, then by the rule."""
+    if is_checked(error):
+        return True, max(CHECKED + 1, lateness(error))
+    return bool(error.waited), lateness(error)
 
 
 def _withhold(first: AnalysisError, error: AnalysisError | None, env: Environment, before: int) -> AnalysisError:
@@ -88,9 +96,9 @@ def _find_first_error(
     reads first, and at the others where the query reads them."""
     if not rejections:
         return error
-    raised = next((r for r in rejections.values() if not is_checked(r)), None)
-    if raised is not None or not is_checked(error):
-        return raised or error
+    by_rule = [e for e in (*rejections.values(), error) if not is_checked(e)]
+    if by_rule:
+        return min(by_rule, key=_order)
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     names = list(bodies)
     reached = _table_names(node, with_)
@@ -99,10 +107,15 @@ def _find_first_error(
             reached |= _table_names(bodies[name], with_) & set(names[: names.index(name)])
     unknown = {n for n, r in rejections.items() if n in reached and r.condition.startswith(_UNRESOLVED)}
     for name, rejection in rejections.items():
-        if name not in reached:
-            found = None if env.conf.before("4.0") else _find_dangling_error(bodies[name], unknown, env)
+        if name not in reached and (rejection.condition != "INTERNAL_ERROR" or error.condition == "INTERNAL_ERROR"):
+            found = None if env.conf.before("4.0") else _find_dangling_error(bodies[name].walk(), unknown, env)
             return found or rejection
-    return error
+    if error.condition != "INTERNAL_ERROR":
+        return error
+    # Nothing is said of a plan that stays unresolved, but of the names over it.
+    root = next((name for name, rejection in rejections.items() if rejection is error), "")
+    readers = (*(bodies[name].walk() for name in names if name in reached and name != root), node.walk(without=with_))
+    return next(filter(None, (_find_dangling_error(query, {root}, env) for query in readers)), error)
 
 
 _UNRESOLVED = (
@@ -121,10 +134,10 @@ def _table_names(query: q.Query, with_: q.With) -> set[str]:
     return {parts[0].lower() for parts in named if len(parts) == 1}
 
 
-def _find_dangling_error(query: q.Query, unknown: set[str], env: Environment) -> AnalysisError | None:
+def _find_dangling_error(nodes: Iterable[q.Node], unknown: set[str], env: Environment) -> AnalysisError | None:
     """The error of a CTE that nothing reads and that reads a rejected one, which Spark does not put in its place: of
     that one, nothing is known."""
-    for child in query.find_all(q.Select):
+    for child in (n for n in nodes if isinstance(n, q.Select)):
         reads = child.from_ is not None and _direct_tables(child.from_.relation) & unknown
         if not reads:
             continue

@@ -13,7 +13,13 @@ from typing import Any
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
-from planproof_engine.analysis.blocks.rules_first import catch_error, find_errors, make_blind_context, raise_first
+from planproof_engine.analysis.blocks.rules_first import (
+    catch_error,
+    find_errors,
+    make_blind_context,
+    raise_first,
+    waits,
+)
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -257,12 +263,14 @@ def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment
         name, names = alias.name.text, [c.text for c in alias.columns]
     output = plan.output
     if names and len(names) != len(output):
-        raise env.make_error(
+        error = env.make_error(
             _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(output)}.{_explain_alias(alias)}",
             node,
         )
+        error.waited = waits(plan, env)
+        raise error
     late = bool(names) and isinstance(plan, Values) and plan.call is not None and flags.is_of_routine(plan.call, env)
     renamed = tuple(
         evolve(c, name=names[i] if names else c.name, qualifier=(name,), late=late or c.late)

@@ -15,11 +15,11 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_counted_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.catalog import split_name
-from planproof_engine.expr import Cast, Expr, Literal
-from planproof_engine.logical.nodes import Plan, Scan
+from planproof_engine.expr import Call, Cast, Expr, Literal
+from planproof_engine.logical.nodes import Aggregate, Plan, Project, Scan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -63,7 +63,8 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
     )
     names = [name for name, _ in clauses]
     named_stars = (catch_error(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
-    yield from (e for e in named_stars if e is not None)
+    counted = catch_error(partial(refuse_counted_star, block, reached.ctx))
+    yield from (e for e in (counted, *named_stars) if e is not None)
     for name, nodes in clauses[names.index(reached.clause) :]:
         over = reached.ctx if name == reached.clause else make_blind_context(reached.ctx)
         for node in nodes:
@@ -76,13 +77,14 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
 
 def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = False) -> Iterator[AnalysisError]:
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
-    if in_items:
-        inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
-        if find_call(inner, ctx) is not None:
-            return
+    whole = find_call(node, ctx) if in_items else None
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
     for call in _list_calls(node):
-        if find_call(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+        if (
+            call is not whole
+            and find_call(call, ctx) is not None
+            and all(_is_bound(argument, ctx) for argument in call.arguments)
+        ):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
             yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
 
@@ -111,7 +113,7 @@ def _list_calls(node: q.Node) -> Iterator[q.Call]:
 def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error of a call of constants, which Spark resolves before it knows any table's columns."""
     names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
-    waited = _reads_table(tree, env) if error.waited is None else error.waited
+    waited = reads_table(tree, env) if error.waited is None else error.waited
     if not (lateness(error) > 1 or (names_first and waited)):
         return None
     over = Context(evolve(env, probing=True, variables={}), Scope(()))
@@ -142,14 +144,24 @@ _OF_FUNCTIONS = (
 )
 
 
-def _reads_table(tree: q.Query, env: Environment) -> bool:
+def reads_table(tree: q.Node | None, env: Environment) -> bool | None:
     """Whether the query reads a table: a view is resolved at once, a table only after the first round of rules."""
-    return any(_is_table(".".join(p.text for p in node.parts), env) for node in tree.find_all(q.Table))
+    return (
+        None
+        if tree is None
+        else any(_is_table(".".join(p.text for p in node.parts), env) for node in tree.find_all(q.Table))
+    )
 
 
 def waits(plan: Plan | None, env: Environment) -> bool | None:
-    """Whether names over the plan wait for a table."""
-    return None if plan is None else any(isinstance(n, Scan) and _is_table(n.relation, env) for n in plan.walk())
+    """Whether names over the plan wait for a table, or for items that hold functions."""
+    return None if plan is None else any(_comes_later(n, env) for n in plan.walk())
+
+
+def _comes_later(node: Plan, env: Environment) -> bool:
+    if isinstance(node, Scan):
+        return _is_table(node.relation, env)
+    return isinstance(node, (Project, Aggregate)) and any(e.holds(Call) for e in node.expressions)
 
 
 def _is_table(name: str, env: Environment) -> bool:

@@ -13,11 +13,12 @@ from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
 from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggregates, refuse_no_boolean
 from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
-from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, waits
+from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, reads_table, waits
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.stars import refuse_counted_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
     GENERATOR,
@@ -81,7 +82,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
         return _bind_block(node, env, outer, reached)
     except AnalysisError as error:
         if error.waited is None:
-            error.waited = waits(reached.source, env)
+            error.waited = waits(reached.source, env) if reached.source is not None else reads_table(node.from_, env)
         block = _bind_leniently(node, error, env, outer)
         if block is not None:
             return block
@@ -117,9 +118,10 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     group = node.group
     if group is not None and groupby.has_grouping_sets(group):
         ctx = evolve(ctx, grouping=())
-    grouping.refuse_star(node, ctx)
+    refuse_counted_star(node, ctx)
     try:
-        items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
+        plain = group is None and node.having is None
+        items = bind_items(node.items, ctx, grouped=not plain, source=source if plain else None)
     except AnalysisError as error:
         raise find_ambiguous_name(node, error, ctx) or find_star_error(node, source, error, env) or error from None
     found = items.content
@@ -270,6 +272,9 @@ def bind_aggregate(
 def _bind_aggregate(
     node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
 ) -> tuple[Plan, Items, Aggregated]:
+    if len(items.generated) > 1:
+        text = f"One generator may stand beside GROUP BY or aggregate functions, but {len(items.generated)} do."
+        raise ctx.env.make_error("UNSUPPORTED_GENERATOR.MULTI_GENERATOR", text, node)
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
@@ -288,7 +293,9 @@ def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context
     aggregates = holds_aggregate(bound)
     if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if aggregates else "INTERNAL_ERROR"
-        raise ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having)
+        error = ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having)
+        error.by_rule = False
+        raise error
     refuse_in_filter(bound, "WHERE", having, block, ctx.env)
     return Filter(cast_condition(bound, having, ctx.env), plan)
 
@@ -298,14 +305,15 @@ def _bind_below_generators(
 ) -> tuple[Plan, Items, Aggregated]:
     """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
     not columns."""
-    made_ids = {c.id for made in items.generated for c in made.columns}
-    heads = {made.columns[0].id: made for made in items.generated}
+    (made,) = items.generated
+    made_ids = {c.id for c in made.columns}
+    head = made.columns[0]
     listed: list[Expr] = []
     for item in items.exprs:
         if not isinstance(item, Column) or item.id not in made_ids:
             listed.append(item)
-        elif item.id in heads:
-            arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
+        elif item is head:
+            arguments = (a for a in made.call.args if not is_foldable(a))
             listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
     grouped = grouping.aggregate(node, listed, items.lateral, child, ctx, filters=False)
     bare = next((i for i in items.exprs if isinstance(i, Column) and i.id not in made_ids), None)
@@ -320,11 +328,9 @@ def _bind_below_generators(
         if not isinstance(item, Column) or item.id not in made_ids:
             exprs.append(next(held))
             continue
-        if item.id in heads:
-            made = heads[item.id]
-            plan = generators.replace_arguments(
-                made, [a if is_foldable(a) else next(held) for a in made.call.args]
-            ).over(plan)
+        if item is head:
+            arguments = (a if is_foldable(a) else next(held) for a in made.call.args)
+            plan = generators.replace_arguments(made, tuple(arguments)).over(plan)
         exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
@@ -337,7 +343,8 @@ def _make_items_scope(items: Items, scope: Scope, windows: bool) -> Scope:
     """
     output = tuple(map(column_of, items.exprs))
     if not windows:
-        return evolve(scope, hidden=(*scope.hidden, *output))
+        made = (c for g in items.generated for c in g.columns)  # A Generate below gives them by then.
+        return evolve(scope, columns=(*scope.columns, *made), hidden=(*scope.hidden, *output))
     taken = (c for i in items.exprs if holds_window(i) for c in _list_columns_beside_windows(i))
     return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
+from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
@@ -54,6 +55,24 @@ def refuse_named_star(node: q.Node, ctx: Context) -> None:
         raise ctx.env.make_error(
             "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
         )
+
+
+def refuse_counted_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
+    """What a position counts, a star would shift; Spark looks for one within expressions, too."""
+    group = node.group
+    members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
+    if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
+        raise ctx.env.make_error(
+            "STAR_GROUP_BY_POS",
+            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
+            members[0],
+        )
+
+
+def _holds_star(node: q.Node, ctx: Context) -> bool:
+    if isinstance(node, q.Call) and str(node.name).lower() == "count" and [type(a) for a in node.arguments] == [q.Star]:
+        return bool(node.distinct)  # `count(*)` is `count(1)` by then.
+    return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
 
 
 def is_star(node: q.Node, ctx: Context) -> bool:

@@ -200,6 +200,6 @@ def find_first_window(expr: Expr) -> Window | None:
     if isinstance(expr, Window):
         parts = (*expr.call.children, *expr.partition, *expr.order)
         return next((w for p in parts if (w := find_first_window(p)) is not None), None)
-    if is_aggregate(expr):
+    if is_aggregate(expr) and not is_grouping(expr):
         return next((e for e in expr.walk() if isinstance(e, Window)), None)
     return next((w for c in expr.children if (w := find_first_window(c)) is not None), None)

@@ -88,10 +88,11 @@ def lateness(error: AnalysisError) -> int:
     """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 names of relations, 4 in
     `CheckAnalysis`.
 
-    5 is what it says there of an Aggregate whose names and types are right. Of two errors it reports the earlier one.
+    5 is what it says there of an Aggregate whose names and types are right, 6 of a plan that nothing explains. Of two
+    errors it reports the earlier one.
     """
     if is_checked(error):
-        return CHECKED + (error.condition in OF_AGGREGATES)
+        return CHECKED + (error.condition in OF_AGGREGATES) + 2 * (error.condition == "INTERNAL_ERROR")
     if error.condition.startswith(_OF_RELATIONS):
         return 3
     if error.condition.startswith(_OF_LATE_RULES):
@@ -155,17 +156,18 @@ def bind_both(left: Callable[[], Plan], right: Callable[[], Plan]) -> tuple[Plan
     try:
         first = left()
     except AnalysisError as error:
-        if is_checked(error):
-            _raise_rule_error(right)
+        _raise_rule_error(right, error)
         raise
     return first, right()
 
 
-def _raise_rule_error(bind: Callable[[], Plan]) -> None:
+def _raise_rule_error(bind: Callable[[], Plan], first: AnalysisError) -> None:
+    if lateness(first) == 0:
+        return
     try:
         bind()
     except AnalysisError as error:
-        if not is_checked(error) and not is_of_typed(error):
+        if lateness(error) < min(lateness(first), CHECKED) and not is_of_typed(error):
             raise
     except Unknown:
         return
@@ -235,7 +237,7 @@ def _list_named_windows(query: q.Node) -> Iterator[q.Window]:
 
 def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
-    if lateness(error) < 3 and error.condition not in _OF_WINDOWS:
+    if lateness(error) < 3 and error.condition not in _OF_WINDOWS and not error.waited:
         return None
     where = next((w for w in _list_wheres(tree) if holds_window_call(w)), None)
     clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
@@ -308,7 +310,7 @@ def find_subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment
 def find_window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in an argument of an aggregate function, which `ExtractWindowExpressions` refuses of a
     block in which all names and types are known."""
-    if error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
+    if not is_of_typed(error) and error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
         return None
     for call in tree.find_all(q.Call):
         function = env.registry.find(call.name) if isinstance(call.name, str) else None

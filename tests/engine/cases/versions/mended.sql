@@ -405,3 +405,19 @@ select * from identifier(chr(100) || 'ays')
 select week, rank() over w as r from days window w as (order by day) order by r
 select * from days, lateral explode(collect_list(week)) as e
 select * from days, lateral explode(array(days.week)) as e
+select max(week) over (partition by day) as k, count(*) from days group by rollup(k)
+select lag(week) over (order by week) as k, count(*), grouping(lag(week) over (order by week)) from days group by lag(week) over (order by week) with cube
+select lag(week) over (order by week) as k, lag(week) over (order by week) + sum(week) as z from days group by lag(week) over (order by week), week with cube
+select max(week) over (partition by day) as k, count(*) from days group by 1
+select explode(array(1)) as a, explode(array(2)) as b, count(*) from days group by week
+select *, explode(array(1)) as week, week + 1 as next from days
+with a as (select week, explode(collect_set(day)) as e from days group by week having e is not null), b as (select nope from days) select * from days
+with q as (select 1 as b from (select week from days) x(c0, c1)) select day from days a join days b on a.week = b.week
+with q as (select upper(note, 1) from days) select day from days a join days b on a.week = b.week
+select upper(note, 1) from days union all select day from days a join days b on a.week = b.week
+select *, count(*) from days left join lateral (select max(id) as m, week as k from customers where id = week) x group by 1, 2
+select * from (select day, note, week from days) pivot (count(*) for note in (rand(), max(1)))
+select * from (select day, note, week from days) pivot (count(*) for week in (exists(array(1), x -> x > 1)))
+select * from (select id, name, country from customers) pivot (count(*) for (country, id) in (null))
+select * from (select country, level, id from customers) pivot (count(*) for (country, level) in (null))
+select explode(if(true, explode(array(array(1, 2, 3))), 1)) as a from days
