@@ -113,8 +113,13 @@ class Reach:
 
     def find_delta_obstacle(self) -> str | None:
         """Why Delta tables cannot be guarded, None where they can."""
-        is_there = self.open_session().delta().is_there
-        return None if is_there else "its file format is delta, and the session's own catalog is not Delta's"
+        tables = self.open_session().delta()
+        if tables is None:
+            return (
+                "its file format is delta, whose log is written in Spark's driver, and this connection does not reach "
+                "it: run dbt with method: session, where Spark runs in dbt's own process"
+            )
+        return None if tables.is_there else "its file format is delta, and the session's own catalog is not Delta's"
 
     def find_other_catalog(self) -> str | None:
         """Why the relations that dbt names are not in Spark's own catalog, None where they are."""

@@ -1,5 +1,5 @@
-"""The class by which tests have a classic session reach Delta's tables: Delta's own way, or with DELTA_BY=sql that of
-sessions that have no more than SQL."""
+"""The class by which tests have a classic session reach Delta's tables: Delta's own way, or with DELTA_BY=sql SQL
+alone, which no session of the product uses yet."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _snapshot(stored: StoredTable) -> str | None:
 def _version(session: Session, stored: StoredTable) -> str | None:
     """The number of a version of a log, and the id that a table gets with it when it is made or replaced."""
     tables = session.delta()
-    if not tables.is_there or stored.location is None:
+    if tables is None or not tables.is_there or stored.location is None:
         return None
     state = tables.state(decode_uri(stored.location))
     said = f"{stored.location}\n{stored.created}\n{state.metadata['id']}\n{state.version}"

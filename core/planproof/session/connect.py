@@ -10,19 +10,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from planproof.session import versions
 from planproof.session.absence import verify_absence
-from planproof.session.delta.by_sql import DeltaBySql
-from planproof.session.delta.protocol import DeltaTables
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
-from planproof.session.store import store_of
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.quoting import quote_parts
@@ -102,13 +98,6 @@ class ConnectSession(FrameSession):
         with translate_errors():
             temporary = self.spark.catalog.getTable(quote_parts(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found
-
-    @cached_property
-    def _delta(self) -> DeltaBySql:
-        return DeltaBySql(self, store_of(self))
-
-    def delta(self) -> DeltaTables:
-        return self._delta
 
     def ship(self, path: str) -> None:
         with translate_errors():

@@ -407,8 +407,8 @@ class Session(Protocol):
     def transactions(self) -> Transactional | None:
         """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
 
-    def delta(self) -> DeltaTables:
-        """Delta's tables in this session's own catalog."""
+    def delta(self) -> DeltaTables | None:
+        """Delta's tables in this session's own catalog; None where this route does not reach the JVM."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; the relations can be read as long as the block

@@ -44,8 +44,8 @@ class SqlOnlySession:
     def transactions(self) -> Transactional | None:
         return None
 
-    def delta(self) -> DeltaTables:
-        raise NotImplementedError
+    def delta(self) -> DeltaTables | None:
+        return None
 
     def write(self, sql: str) -> Written | None:
         self.rows(sql)

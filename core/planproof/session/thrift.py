@@ -12,17 +12,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from planproof.session.absence import doubt_absence, verify_absence
-from planproof.session.delta.by_sql import DeltaBySql
-from planproof.session.delta.protocol import DeltaTables
 from planproof.session.described import parse_lines, parse_relation, parse_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
-from planproof.session.store import store_of
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
@@ -221,13 +217,6 @@ class ThriftSession(SqlOnlySession):
         if not found.partition_by:
             return found
         return replace(found, tracked=found.tracked and self.setting(MANAGED_PARTITIONS) in ("true", None))
-
-    @cached_property
-    def _delta(self) -> DeltaBySql:
-        return DeltaBySql(self, store_of(self))
-
-    def delta(self) -> DeltaTables:
-        return self._delta
 
     def register(self, name: str, function: Any) -> Function | None:
         raise SparkFailure(f"the Python function {name} cannot be handed over: the Thrift server takes SQL only")

@@ -27,8 +27,14 @@ class DeltaLake(NotedFormat[DeltaPublication]):
 
     @classmethod
     def over(cls, session: Session, model: Model) -> DeltaLake:
-        """Raises `Refused` where the session's own catalog is not Delta's."""
+        """Raises `Refused` where this session reaches no log of Delta's."""
         tables = session.delta()
+        if tables is None:
+            kind = session.capabilities.kind
+            raise Refused(
+                f"{model.name} is stored as delta, whose log is written in the JVM of a classic session; this one "
+                f"is of kind {kind}. Run it there (in dbt: method: session)"
+            )
         if not tables.is_there:
             raise Refused(
                 f"{model.name} is stored as delta, and the session's own catalog is not Delta's: set "

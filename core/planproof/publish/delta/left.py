@@ -70,8 +70,8 @@ def _verify_folder(location: str, folder: str | None, run: str, places: Sequence
 
 def _open_tables(session: Session) -> DeltaTables:
     tables = session.delta()
-    if not tables.is_there:
-        raise SparkFailure("its log is read in a session whose own catalog is Delta's")
+    if tables is None or not tables.is_there:
+        raise SparkFailure("its log is read in the JVM of a classic session whose own catalog is Delta's")
     return tables
 
 

@@ -3,6 +3,10 @@
 Delta's own statements name no files, so that what they would commit had to be written twice. A log lies in files that
 this machine shares with Spark, and a commit is one file that nobody has made yet: who makes it first, commits. Only
 tables whose commits need no more than that are served (`refuse`).
+
+No session uses this yet, tests alone do. To be mended first: a server that does not share its files is not noticed, a
+fence breaks tables that `refuse` would name and places without a table, a managed table's first run may replace
+another's and may come to be after its publish was told failed, and partition values in two spellings are taken for two.
 """
 
 from __future__ import annotations
