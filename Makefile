@@ -89,7 +89,7 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 	@.ci/spark $(SPARK35)
 	.venv-spark-$(SPARK35)/bin/python -m pytest -m spark35_smoke -p no:cacheprovider tests/session tests/guard $(PYTEST_ARGS)
 
-test-delta: environment ## Runs the tests on Delta Lake's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1; DELTA_BY=sql by SQL alone, which no session uses yet
+test-delta: environment ## Runs the tests on Delta Lake's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	@.ci/delta $(DELTA_SPARK)
 	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 

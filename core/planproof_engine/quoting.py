@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 
 def quote_name(name: str) -> str:
@@ -31,12 +30,3 @@ def quote_literal(text: str) -> str:
     'it\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def quote_properties(properties: Mapping[str, Any]) -> str:
-    """Properties as they stand in TBLPROPERTIES and OPTIONS.
-
-    >>> print(quote_properties({"a.b": 1}))
-    'a.b' = '1'
-    """
-    return ", ".join(f"{quote_literal(str(k))} = {quote_literal(str(v))}" for k, v in properties.items())

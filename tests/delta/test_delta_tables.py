@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from delta_route import BY_SQL, ROUTE
 from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, list_left, publish, rows, versions
 
 from planproof import Contract, Guard
@@ -75,7 +74,7 @@ def test_the_history_says_of_a_publish_what_it_says_of_its_statement(delta: Spar
         last = delta.sql(f"describe history {name} limit 1").collect()[0]
         clauses = {key: value for key, value in last.operationParameters.items() if key != "predicate"}
         counts = {key: n for key, n in last.operationMetrics.items() if not key.endswith(("TimeMs", "Bytes"))}
-        said.append((last.operation, clauses, None if BY_SQL else counts))  # Its first run makes other files.
+        said.append((last.operation, clauses, counts))
     assert said[0] == said[1]
 
 
@@ -256,10 +255,12 @@ def test_what_others_do_right_after_the_commit_fails_no_publish(
     delta: SparkSession, place: str, after: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files are gone then, and nobody misses them."""
-    name, commit, check = f"{place}.later", ROUTE.commit, "spark.databricks.delta.retentionDurationCheck.enabled"
+    from planproof.session.delta.tables import Delta
+
+    name, commit, check = f"{place}.later", Delta.commit, "spark.databricks.delta.retentionDurationCheck.enabled"
     assert publish(delta, name, GOOD).outcome == "published"
 
-    def early(self: Any, *given: Any) -> int:
+    def early(self: Delta, *given: Any) -> int:
         version = commit(self, *given)
         if after == "dropped":
             delta.sql(f"drop table {name}")
@@ -270,7 +271,7 @@ def test_what_others_do_right_after_the_commit_fails_no_publish(
             delta.conf.unset(check)
         return version
 
-    monkeypatch.setattr(ROUTE, "commit", early)
+    monkeypatch.setattr(Delta, "commit", early)
     report = publish(delta, name, "select 10L as id, 'ours' as v", **ADDED)
     assert report.outcome == "published", (report.error, report.findings)
     if after == "replaced":
@@ -281,8 +282,9 @@ def test_what_others_do_right_after_the_commit_fails_no_publish(
 def act_before_commit(patch: pytest.MonkeyPatch, is_late: bool, act: Callable[[], None]) -> None:
     """`act` happens before each commit: before the publish looks at its files, or when that is over."""
     from planproof.publish.delta.publication import DeltaPublication
+    from planproof.session.delta.tables import Delta
 
-    owner: Any = ROUTE if is_late else DeltaPublication
+    owner: Any = Delta if is_late else DeltaPublication
     commit = owner.commit
 
     def late(self: Any, *given: Any) -> Any:
@@ -297,16 +299,18 @@ def test_who_is_evicted_at_its_commit_commits_nothing(
     delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forced recovery after the last look of a living owner: the log refuses what it would commit."""
-    name, commit, ended = f"{place}.evicted", ROUTE.commit, list[str]()
+    from planproof.session.delta.tables import Delta
+
+    name, commit, ended = f"{place}.evicted", Delta.commit, list[str]()
     assert publish(delta, name, GOOD, **ADDED).outcome == "published"
     before = rows(delta, name)
 
-    def late(self: Any, *given: Any) -> int:
+    def late(self: Delta, *given: Any) -> int:
         if not ended:
             ended.extend(report.outcome for report in Guard(delta).recover(force=True))
         return commit(self, *given)
 
-    monkeypatch.setattr(ROUTE, "commit", late)
+    monkeypatch.setattr(Delta, "commit", late)
     more = "select id, 'ours' as v from range(10, 12)"
     report = publish(delta, name, more, **({} if how == "replace" else ADDED))
     assert ended == ["rejected"]

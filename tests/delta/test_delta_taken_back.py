@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from delta_route import ROUTE
 from delta_tables import ADDED, GOOD, folder, publish, rows, versions
 
 from planproof import Guard
@@ -20,9 +19,11 @@ MORE = "select id, 'ours' as v from range(10, 12)"
 
 def act_after_commit(patch: pytest.MonkeyPatch, is_lost: bool, act: Callable[[], Any]) -> None:
     """`act` happens right after the first commit, whose answer gets lost if `is_lost`."""
-    commit = ROUTE.commit
+    from planproof.session.delta.tables import Delta
 
-    def late(self: Any, *given: Any) -> int:
+    commit = Delta.commit
+
+    def late(self: Delta, *given: Any) -> int:
         patch.undo()
         version = commit(self, *given)
         act()
@@ -30,7 +31,7 @@ def act_after_commit(patch: pytest.MonkeyPatch, is_lost: bool, act: Callable[[],
             raise SparkFailure("nobody answers", outside=True)
         return version
 
-    patch.setattr(ROUTE, "commit", late)
+    patch.setattr(Delta, "commit", late)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,34 @@ def test_rows_that_others_take_back_right_after_the_commit_are_told(
     assert bool(told) == is_told, report.findings
     delta.catalog.refreshTable(name)
     assert ((10, "ours") in rows(delta, name)) != is_told
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_is_said_of_the_table_after_a_publish_was_looked_at(
+    delta: SparkSession, place: str, is_lost: bool, is_beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that others add before the commit are in the table, and the report has not seen them."""
+    from planproof.publish.kernel import Publish
+
+    name, commit = f"{place}.on_top", Publish._commit
+    assert publish(delta, name, GOOD).outcome == "published"
+    act_after_commit(monkeypatch, is_lost, lambda: None)
+
+    def late(self: Any) -> None:
+        if is_beside:
+            delta.sql(f"insert into {name} values (100, 'theirs')")
+        commit(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Publish, "_commit", late)
+        report = publish(delta, name, MORE, **ADDED)
+    assert (report.outcome, report.details.change is None) == ("published", False), report.error
+    after = report.details.change and report.details.change.after
+    assert after is not None
+    assert (after.rows, "committed on top of it" in str(after.unread)) == ((None, True) if is_beside else (5, False))
+    delta.catalog.refreshTable(name)
+    assert len(rows(delta, name)) == (6 if is_beside else 5)
 
 
 @pytest.mark.parametrize("is_restored", [False, True])

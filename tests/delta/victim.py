@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from delta_route import ROUTE
 from pyspark.sql import SparkSession
 
 from planproof import Contract, Guard, Model, Report
 from planproof.publish.delta.publication import DeltaPublication
+from planproof.session.delta.tables import Delta
 
 ADDED = {"materialized": "incremental", "incremental_strategy": "append"}
 MERGED = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
@@ -64,7 +64,7 @@ def kill_at(step: str) -> None:
     def die(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    begins, notes, commit = DeltaPublication.step, DeltaPublication.note, ROUTE.commit
+    begins, notes, commit = DeltaPublication.step, DeltaPublication.note, Delta.commit
 
     def stepped(self: DeltaPublication, name: str, **changes: Any) -> None:
         if name == step:
@@ -76,14 +76,14 @@ def kill_at(step: str) -> None:
             die()
         notes(self, name, **changes)
 
-    def committed(self: Any, *given: Any) -> int:
+    def committed(self: Delta, *given: Any) -> int:
         found = commit(self, *given)
         if step == "committed":
             die()
         return found
 
     DeltaPublication.step, DeltaPublication.note = stepped, noted  # type: ignore[method-assign]
-    ROUTE.commit = committed  # type: ignore[method-assign]
+    Delta.commit = committed  # type: ignore[method-assign]
     if step == "close":
         DeltaPublication.close = die  # type: ignore[method-assign, assignment]
 

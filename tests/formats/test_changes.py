@@ -115,5 +115,5 @@ def test_on_top_of_others_rows_nothing_is_said_of_what_was_not_looked_at(
     made = read_change(Guard(here.spark).publish(model))
     assert made.before is not None
     assert (made.before.rows, made.after.rows, made.after.columns) == (6, None, ())
-    assert "on top of theirs" in made.line()
+    assert "committed on top of it" in made.line()
     assert here.spark.table(f"{here.database}.made").count() == 9

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from delta_route import ROUTE
-
 from planproof import Contract, Guard, Model, Report
 from planproof.session.store import RoutedStore
 from planproof.settings import Settings
@@ -131,8 +129,8 @@ DELTA = Format(
     _LOGGED,
     needs=("spark.sql.catalog.spark_catalog", "delta"),
     calls=(
-        *((ROUTE.__module__, ROUTE.__name__, name) for name in ("clone", "create", "insert", "commit")),
-        *((ROUTE.__module__, ROUTE.__name__, name) for name in ("register", "fence")),
+        *(("planproof.session.delta.tables", "Delta", name) for name in ("clone", "create", "insert", "commit")),
+        *(("planproof.session.delta.tables", "Delta", name) for name in ("register", "fence")),
         ("planproof.session.delta.held", "Held", "open"),
     ),
 )

@@ -54,3 +54,42 @@ def test_a_run_that_fails_is_no_rejection(condition: str) -> None:
     with pytest.raises(kind) as caught:
         session.rows("insert into t select 1")
     assert caught.value.condition == condition
+
+
+class _OfTwoVersions(_Server):
+    """One that takes no `AS JSON` of a table of V2, and has one such table, whose view Spark describes."""
+
+    def __init__(self, refused: str) -> None:
+        super().__init__("")
+        self.refused, self.asked = refused, list[str]()
+
+    def execute(self, statement: str, *_: Any) -> None:
+        if statement == "select version()":
+            return
+        self.asked.append(statement)
+        is_view = "planproof_" in statement
+        if statement.endswith("AS JSON") and not is_view:
+            raise RuntimeError(f"Error running query: [{self.refused}] org.apache.spark.sql.AnalysisException: no")
+        if statement.endswith("AS JSON"):
+            column = '{"name": "id", "type": {"name": "bigint"}, "nullable": false}'
+            self._rows = [(f'{{"type": "VIEW", "columns": [{column}]}}',)]
+        elif statement.startswith("DESCRIBE"):
+            self._rows = [("id", "bigint"), ("# Detailed Table Information", ""), ("Provider", "delta"), ("Type", "X")]
+        else:
+            self._rows = []
+
+
+def test_a_newer_spark_that_describes_no_table_of_v2_as_json_is_asked_for_lines() -> None:
+    server = _OfTwoVersions("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE")
+    session = ThriftSession(server)
+    for _ in range(2):  # The first answer is no reason to take Spark for an older one.
+        server.asked.clear()
+        found = session.table("shop.t")
+        assert found is not None
+        assert (found.format, [(f.name, f.nullable) for f in found.schema]) == ("delta", [("id", False)])
+        assert len([sql for sql in server.asked if sql.endswith("AS JSON")]) == 2
+
+
+def test_another_refusal_is_the_answer() -> None:
+    with pytest.raises(AnalysisError, match="no"):
+        ThriftSession(_OfTwoVersions("INSUFFICIENT_PERMISSIONS")).table("shop.t")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
-_ON_TOP = "others changed the table after it was looked at, and this publish was committed on top of theirs"
+_ON_TOP = "others changed the table after it was looked at, or may have, and this publish was committed on top of it"
 _COMPARED_BY = {"files": "I5", "batches": "I2"}
 """The planes of what is stored, each with the invariant over it."""
 
@@ -82,7 +82,7 @@ class Draft:
         self.details = evolve(self.details, **known)
 
     def forget_rows_after(self) -> None:
-        """What the table holds now was looked at before others have changed it, too."""
+        """Takes back what the report says of the table after the publish: it was read before others changed it."""
         change = self.details.change
         if change is not None and self.effect is not Effect.REPLACES:
             self.set_details(change=evolve(change, after=TableVersion(None, (), _ON_TOP)))

@@ -35,17 +35,14 @@ _RUNNING = re.compile(
     r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
     r"|NOT_NULL_ASSERT|EXCEED_LIMIT_LENGTH|SCALAR_SUBQUERY_TOO_MANY_ROWS|MERGE_CARDINALITY|NULL_MAP_KEY"
     r"|DUPLICATED_MAP_KEY|MAP_KEY_DOES_NOT_EXIST|INVALID_INDEX|CONCURRENT|CHECK_CONSTRAINT_VIOLATION|REMAINDER_BY_ZERO"
-    r"|DELTA_(NOT_NULL_CONSTRAINT|VIOLATE_CONSTRAINT|EXCEED_CHAR_VARCHAR|MULTIPLE_SOURCE_ROW|CONCURRENT|METADATA_CHANGED"
-    r"|PROTOCOL_CHANGED|MAX_COMMIT|CANNOT_MODIFY_APPEND_ONLY|FILE_NOT_FOUND|LOG_FILE|TRUNCATED_|TXN_LOG|STATE_RECOVER"
-    r"|VERSIONS_NOT_CONTIGUOUS)"
     r"|INTERVAL_DIVIDED|CANNOT_PARSE_(DECIMAL|TIME|INTERVAL)|DATETIME_FIELD|INVALID_FRACTION|MALFORMED_RECORD"
 )
 """Conditions of a query that ran. All others come from the analyzer, as far as a text can tell."""
 
-_UNKNOWN = "PARSE_SYNTAX_ERROR"
-_NO_JSON = (_UNKNOWN, "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE")
-"""What an older Spark says of `AS JSON`, as names are quoted; and what a newer one says of Iceberg's and Delta's
-tables."""
+_NOT_PARSED = "PARSE_SYNTAX_ERROR"
+_NO_JSON = (_NOT_PARSED, "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE")
+"""Conditions of `AS JSON`: of a Spark that is older than it, as all names are quoted, and of a newer one for Iceberg's
+and Delta's tables."""
 _DEFAULTS: dict[tuple[str, str], str | None] = {}
 """By Spark's version and the setting's name."""
 
@@ -167,7 +164,7 @@ class ThriftSession(SqlOnlySession):
             except AnalysisError as error:
                 if error.condition not in _NO_JSON:
                     raise
-                self._says_json = error.condition != _UNKNOWN
+                self._says_json = error.condition != _NOT_PARSED
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
         providers = {str(line[1]).lower() for line in lines if line[0] == "Provider"}
         if providers & {"iceberg", "delta"}:

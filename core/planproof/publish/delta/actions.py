@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+LOG = "_delta_log"
 _UUID = 20
 """The characters of a deletion vector's id, by which its file is named; what stands before them is its folder."""
 FileKey = tuple[str, str]

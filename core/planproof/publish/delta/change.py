@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
-from planproof.publish.delta.publication import DeltaPublication, reads_itself
+from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
@@ -48,7 +48,7 @@ class Change:
         if target.format != "delta" or target.location is None:
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
         base = self._tables.state(decode_uri(target.location))
-        refuse_change(job, self._tables, base)
+        refuse_change(job, base)
         change = self._evolution = plan_change(job, "planproof adds columns to a Delta table")
         if job.draft.fails_already or change.is_refused:
             return None
@@ -58,7 +58,9 @@ class Change:
         # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
         if model.incremental_strategy != "merge":
-            publication.reads = reads_itself(job, self._tables, base)
+            publication.reads = self._tables.is_read(
+                job.names.target.quoted, base.location, job.examined.runs.execution
+            )
             publication.whole = publication.whole or publication.reads
         return publication
 
@@ -76,8 +78,6 @@ class Change:
             return held
         refuse_clone(job, publication.base, forbidden)
         publication.staged.clone()
-        if _overwrites_partitions(job, publication):
-            publication.overwrites = "partitions"  # Who writes elsewhere is no conflict.
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         try:
@@ -94,13 +94,14 @@ class Change:
         """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
         if job.model.incremental_strategy == "merge" or publication.needs_rows_after or not _is_plain(job, publication):
             return None
-        target = job.names.target.quoted
-        if not publication.staged.insert(target, lambda into: insert_statement(job, into, columns, "INTO")):
+        statement = insert_statement(job, job.names.target.quoted, columns, "INTO")
+        if not publication.staged.insert(statement):
             return None
-        overwrites = job.model.incremental_strategy == "insert_overwrite"
-        if overwrites:
-            publication.overwrites = "partitions" if _overwrites_partitions(job, publication) else "all"
-        return insert_statement(job, target, columns, "OVERWRITE" if overwrites else "INTO")
+        if job.model.incremental_strategy != "insert_overwrite":
+            return statement
+        by_partition = overwrites_partitions(job, publication.base.partition_by)
+        publication.overwrites = "partitions" if by_partition else "all"
+        return insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
 
     def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
         """What the table forbids, and not the contract, fails this too."""
@@ -119,11 +120,6 @@ class Change:
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
-
-
-def _overwrites_partitions(job: Job, publication: DeltaPublication) -> bool:
-    overwrites = job.model.incremental_strategy == "insert_overwrite"
-    return overwrites and overwrites_partitions(job, publication.base.partition_by)
 
 
 def _is_plain(job: Job, publication: DeltaPublication) -> bool:

@@ -161,7 +161,6 @@ class DeltaPublication(NotedPublication):
                 self.stop_if_evicted()
                 moved.replaces = self._is_in_place_of_others()
                 raise
-        self.is_on_top = self._version != self.base.version + 1 and self.staged.follows_others()
         self._take_back_what_is_gone()
         if not self._is_registered:
             self.tables.register(self.entry.target, self.base.location, self.managed)
@@ -204,7 +203,6 @@ class DeltaPublication(NotedPublication):
             reads=self.reads or self._overwrites or replaces,
             exact=self.whole or replaces,
             replaces=replaces,
-            managed=self.managed,
             overwrites=self.overwrites == "partitions",
             removals=() if self._taken else removals,
             merge=written.merge and written.merge.clauses,
@@ -310,6 +308,15 @@ class DeltaPublication(NotedPublication):
     def is_committed(self) -> bool:
         return self.staged.is_committed()
 
+    @property
+    def is_on_top(self) -> bool:
+        if self._version == self.base.version + 1:
+            return False
+        try:
+            return self.staged.follows_others()
+        except SparkFailure:
+            return True
+
     def is_alone(self) -> bool:
         version = self.tables.state(self.base.location).version
         return version == self._version == self.base.version + 1
@@ -349,11 +356,6 @@ def _has_name(job: Job, base: LogState) -> bool:
     table = job.session.registered_table(job.names.target.quoted) if base.version >= 0 else None
     stored = table.location if table is not None else None
     return stored is not None and is_same_location(decode_uri(stored), base.location)
-
-
-def reads_itself(job: Job, tables: DeltaTables, base: LogState) -> bool:
-    """Whether the model's query reads the table that it is published to, as far as that is certain."""
-    return tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution, job.examined.sql)
 
 
 def _looks_at_all(job: Job) -> bool:

@@ -11,7 +11,7 @@ from planproof.publish.delta.actions import normalize_scheme
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.session.delta.protocol import DeltaTables, LogState
+from planproof.session.delta.protocol import LogState
 from planproof.session.protocol import SparkFailure
 from planproof_engine.claim import nested_fields
 from planproof_engine.quoting import quote_parts
@@ -23,9 +23,9 @@ _NOT_CHANGED = {"identityColumns": "identity columns, whose next value is kept i
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
 
 
-def refuse_replacement(job: Job, tables: DeltaTables, base: LogState, wanted: str | None) -> None:
+def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
     """Raises `Refused`. `wanted` is the location that the model asks for."""
-    _refuse_features(job, tables, base, _NOT_REPLACED)
+    _refuse_features(job, base, _NOT_REPLACED)
     if base.is_mapped and not _maps(job):
         raise Refused(
             f"{job.model.name} maps its columns (delta.columnMapping.mode), and the model's tblproperties do not say "
@@ -39,9 +39,9 @@ def refuse_replacement(job: Job, tables: DeltaTables, base: LogState, wanted: st
         )
 
 
-def refuse_change(job: Job, tables: DeltaTables, base: LogState) -> None:
+def refuse_change(job: Job, base: LogState) -> None:
     """Raises `Refused` for a table to which rows are to be added, or merged."""
-    _refuse_features(job, tables, base, _NOT_CHANGED)
+    _refuse_features(job, base, _NOT_CHANGED)
     if base.properties.get("delta.appendOnly") == "true" and job.model.incremental_strategy != "append":
         raise Refused(
             f"{job.model.name} is append-only (delta.appendOnly), and the model's strategy is "
@@ -66,7 +66,7 @@ def _maps(job: Job) -> bool:
     return str(given.get("delta.columnMapping.mode", "none")) != "none"
 
 
-def _refuse_features(job: Job, tables: DeltaTables, base: LogState, refused: dict[str, str]) -> None:
+def _refuse_features(job: Job, base: LogState, refused: dict[str, str]) -> None:
     found = base.features
     elsewhere = [name for name in _COMMITTED_ELSEWHERE if name in found]
     if elsewhere:
@@ -74,12 +74,6 @@ def _refuse_features(job: Job, tables: DeltaTables, base: LogState, refused: dic
     for name, what in refused.items():
         if name in found:
             raise Refused(f"{job.model.name} has {what}; planproof does not publish to such a table yet")
-    unserved = tables.refuse(base)
-    if unserved is not None:
-        raise Refused(
-            f"{job.model.name} has {unserved}: a session of kind {job.session.capabilities.kind} commits to no such "
-            "table. Run it in a classic session (in dbt: method: session)"
-        )
 
 
 _BROKEN = re.compile(

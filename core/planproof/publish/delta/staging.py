@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
 from planproof.publish.delta.actions import (
+    LOG,
     Effects,
     Staged,
     UnknownAction,
@@ -20,13 +21,15 @@ from planproof.publish.delta.actions import (
     read_effects,
 )
 from planproof.publish.transaction.names import Refused, join
-from planproof.session.delta.protocol import LOG, NOTED, DeltaTables, HeldWrite, LogState, NewTable
+from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, encode_uri
 from planproof_engine.quoting import quote_parts
 
 PREFIX = "planproof_"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
+_NOTED = "_planproof"
+"""A file in the log of a staged table, which holds where the note of its publish lies."""
 
 
 class StagedTable:
@@ -53,11 +56,11 @@ class StagedTable:
         as many a query."""
         self._held = self.tables.create(self.location, table)
 
-    def insert(self, name: str, statement: Callable[[str], str]) -> bool:
+    def insert(self, statement: str) -> bool:
         """Writes the rows of an INSERT INTO the base, as `create` does. False, and nothing is written, where Spark
         plans no append of it."""
         self.say("")
-        self._held = self.tables.insert(self.location, self.base, name, statement)
+        self._held = self.tables.insert(self.location, self.base, statement)
         return self._held is not None
 
     def open(self) -> None:
@@ -67,7 +70,7 @@ class StagedTable:
 
     def say(self, note: str) -> None:
         """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
-        self.store.write(join(self.location, LOG, NOTED), note)
+        self.store.write(join(self.location, LOG, _NOTED), note)
 
     @cached_property
     def written(self) -> Staged:
@@ -139,7 +142,8 @@ class StagedTable:
         return next((version for version, commit in said if is_made_by_publish(commit, self.folder)), None)
 
     def follows_others(self) -> bool:
-        """Whether others have changed the table that it lies in between its base and its commit."""
+        """Whether others have changed rows of the table that it lies in between its base and its commit, as far as the
+        log tells: a commit that is gone may have. Raises `SparkFailure`."""
         said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
         before = itertools.takewhile(lambda commit: not is_made_by_publish(commit, self.folder), (c for _, c in said))
         return any(commit is None or list_changes(commit) for commit in before)
@@ -160,7 +164,7 @@ class StagedTable:
 
 def read_note_name(store: Store, folder: str) -> str | None:
     """The note that the folder of a staged table names."""
-    return store.read(join(folder, LOG, NOTED))
+    return store.read(join(folder, LOG, _NOTED))
 
 
 def forget_log(store: Store, location: str) -> None:
@@ -198,5 +202,5 @@ def is_committed_since(tables: DeltaTables, store: Store, location: str, base: i
 
 def is_made_by_publish(commit: str | None, folder: str) -> bool:
     """Whether the text of a commit says that a publish made it, by the folder of its files."""
-    said = (f'"planproof":"{folder}"', f'"userMetadata":"planproof:{folder}"')
-    return any(one in line for one in said for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))
+    said = f'"planproof":"{folder}"'
+    return any(said in line for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))

@@ -9,15 +9,17 @@ from typing import Any
 from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
-from planproof.publish.delta.publication import DeltaPublication, reads_itself
+from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_replacement
 from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables, NewTable
 from planproof.session.store import decode_uri
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
 
@@ -39,20 +41,27 @@ class Replacement:
         stored = job.target.location if job.target is not None else None
         place = decode_uri(stored) if stored else wanted or self._tables.place(job.names.target.quoted)
         base = self._tables.state(place)
-        refuse_replacement(job, self._tables, base, wanted)
+        refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.target.namespace)
         sweep_earlier(list_left(wanted), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
-        publication.reads = reads_itself(job, self._tables, base)
+        publication.reads = self._tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         model, query = job.model, drop_terminators(job.examined.sql)
         options, properties = (dict(model.options.get(name) or {}) for name in ("options", "tblproperties"))
         partition_by = tuple(name.strip("`") for name in model.partition_by)
-        table = NewTable(query, partition_by, options, properties, model.comment)
-        publication.staged.create(table)
-        return table.write_statement(publication.entry.target)
+        clauses = [f"CREATE OR REPLACE TABLE {publication.entry.target} USING delta"]
+        clauses += [f"OPTIONS ({format_properties(options)})"] if options else []
+        clauses += [f"TBLPROPERTIES ({format_properties(properties)})"] if properties else []
+        if partition_by:
+            clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
+        if model.comment is not None:
+            clauses.append(f"COMMENT {quote_literal(model.comment)}")
+        statement = "\n".join([*clauses, "AS", query])
+        publication.staged.create(NewTable(statement, query, partition_by, options, properties, model.comment))
+        return statement
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         examined = job.examined

@@ -40,6 +40,11 @@ class IcebergPublication(NotedPublication):
         super().__init__(entry, notebook)
         self.transaction = transaction
         self.on_top: OnTop | None = None
+        self._is_rebased = False
+
+    @property
+    def is_on_top(self) -> bool:
+        return self._is_rebased
 
     @property
     def base(self) -> object:
@@ -115,7 +120,7 @@ class IcebergPublication(NotedPublication):
             replaced = self.on_top.rebase(self.transaction)
             if replaced is None:
                 raise last
-            self.replaced, self.is_on_top = replaced, True
+            self.replaced, self._is_rebased = replaced, True
             self.notebook.write(others=tuple(self.transaction.manifests()))
 
     @contextmanager

@@ -13,7 +13,7 @@ from planproof.publish.transaction.publication import JournaledPublication, colu
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts, quote_properties
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
 from planproof_engine.types import format_ddl
@@ -61,7 +61,7 @@ def create(publication: JournaledPublication, model: Model, examined: Examined, 
     if comment is not None:
         clauses.append(f"COMMENT {quote_literal(comment)}")
     if properties:
-        clauses.append(f"TBLPROPERTIES ({quote_properties(properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     if _is_written_as_analyzed(model, examined):
         schema = examined.runs.analyzed.as_nullable()
         columns = column_list((f.name, format_ddl(f.type)) for f in schema)
@@ -126,7 +126,7 @@ def _create_like(publication: JournaledPublication, model: Model, target: Stored
         publication.run(statement)
         return
     comment, properties = describe_table(model, target)
-    publication.run(statement + (f" TBLPROPERTIES ({quote_properties(properties)})" if properties else ""))
+    publication.run(statement + (f" TBLPROPERTIES ({format_properties(properties)})" if properties else ""))
     if comment is not None:
         publication.run(f"COMMENT ON TABLE {entry.staging} IS {quote_literal(comment)}")
 
@@ -152,12 +152,17 @@ def describe(session: Session, model: Model, target: StoredTable, name: str) -> 
         session.rows(f"COMMENT ON TABLE {name} IS {quote_literal(comment)}")
     changed = {k: v for k, v in properties.items() if target.properties.get(k) != v}
     if changed:
-        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({quote_properties(changed)})")
+        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({format_properties(changed)})")
+
+
+def format_properties(properties: Mapping[str, Any]) -> str:
+    """Properties as they stand in TBLPROPERTIES, quoted."""
+    return ", ".join(f"{quote_literal(str(k))} = {quote_literal(str(v))}" for k, v in properties.items())
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:
     given = options.get("options") or {}
-    return [f"OPTIONS ({quote_properties(given)})"] if given else []
+    return [f"OPTIONS ({format_properties(given)})"] if given else []
 
 
 def _buckets(options: Mapping[str, Any]) -> list[str]:

@@ -64,13 +64,17 @@ class NotedPublication(ABC):
         self.watched = False
         self.bad_rows: BadRowsCommit | None = None
         self.replaced = 0
-        self.is_on_top = False
         self._is_discarded = False
 
     @property
     @abstractmethod
     def base(self) -> object:
         """The table's state that this publish began on; equal states are the same."""
+
+    @property
+    @abstractmethod
+    def is_on_top(self) -> bool:
+        """Once it is committed: whether others have changed the table since it was looked at, or may have."""
 
     @abstractmethod
     def count(self) -> int:

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planproof.contract import Model
-from planproof.publish.materialize.stage import own_properties
+from planproof.publish.materialize.stage import format_properties, own_properties
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.publish.transaction.versions import drop_prior
 from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import quote_literal, quote_parts, quote_properties
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.texts import drop_terminators
 
 
@@ -105,7 +105,7 @@ def statement_of(name: str, model: Model, sql: str, target: StoredTable | None =
         clauses.append(f"COMMENT {quote_literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
-        clauses.append(f"TBLPROPERTIES ({quote_properties(properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     return "\n".join([*clauses, "AS", drop_terminators(sql)])
 
 

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from planproof_engine.quoting import quote_literal, quote_parts, quote_properties
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 Operation = Literal["append", "overwrite", "update"]
 Action = Mapping[str, Any]
 """One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
-
-LOG = "_delta_log"
-"""The folder of a table's folder that holds its log."""
-NOTED = "_planproof"
-"""A file in the log of a staged table, which holds where the note of its publish lies."""
-FENCE = "planproof."
-"""Begins the id of the transaction by which a table refuses the commits of a run."""
-PLAIN = frozenset(
-    {"appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed", "timestampNtz"}
-)
-"""Features by which no file depends on more than its path."""
-
-
-def is_delta_catalog(setting: str | None) -> bool:
-    """Whether `spark.sql.catalog.spark_catalog` names Delta's own."""
-    return (setting or "").startswith("org.apache.spark.sql.delta.")
 
 
 @record(frozen=True, slots=True)
@@ -77,11 +60,10 @@ class NewVersion:
 
     `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
     as their AddFile actions have them, None for all files of the base; `removals` their RemoveFile actions, where each
-    of them is known. `overwrites`: the base's files of the partitions of `added` are replaced, too. `metadata` is the
-    new one where it changes. `reads`: the change depends on what the base holds. `exact`: nobody may have committed
-    since the base; else Delta's own rules decide. `replaces`: it is another table from now on. `managed`: who drops a
-    table that is new has its files deleted. `since`: the version on which the publish began; a fence against it is a
-    later one.
+    of them is known. `overwrites`: the base's files of the partitions
+    of `added` are replaced, too. `metadata` is the new one where it changes. `reads`: the change depends on what the
+    base holds. `exact`: nobody may have committed since the base; else Delta's own rules decide. `replaces`: it is
+    another table from now on. `since`: the version on which the publish began; a fence against it is a later one.
     """
 
     operation: Operation
@@ -94,7 +76,6 @@ class NewVersion:
     exact: bool
     counts: Mapping[str, int]
     replaces: bool = False
-    managed: bool = False
     overwrites: bool = False
     removals: Sequence[Action] = ()
     merge: Sequence[Sequence[str]] | None = None
@@ -102,24 +83,14 @@ class NewVersion:
 
 @record(frozen=True, slots=True)
 class NewTable:
-    """What a `CREATE TABLE .. AS` says of a table."""
+    """What a `CREATE TABLE .. AS` says of a table, as the statement and in its parts."""
 
+    statement: str
     query: str
     partition_by: Sequence[str]
     options: Mapping[str, Any]
     properties: Mapping[str, Any]
     comment: str | None
-
-    def write_statement(self, relation: str) -> str:
-        """The statement that makes a table of a quoted name."""
-        clauses = [f"CREATE OR REPLACE TABLE {relation} USING delta"]
-        clauses += [f"OPTIONS ({quote_properties(self.options)})"] if self.options else []
-        clauses += [f"TBLPROPERTIES ({quote_properties(self.properties)})"] if self.properties else []
-        if self.partition_by:
-            clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in self.partition_by)})")
-        if self.comment is not None:
-            clauses.append(f"COMMENT {quote_literal(self.comment)}")
-        return "\n".join([*clauses, "AS", self.query])
 
 
 class HeldWrite(Protocol):
@@ -144,9 +115,6 @@ class DeltaTables(Protocol):
     def is_there(self) -> bool:
         """Whether the session's own catalog is Delta's."""
 
-    def refuse(self, base: LogState) -> str | None:
-        """What the table has that this session cannot commit to, in words; None where it can."""
-
     def state(self, location: str, version: int | None = None) -> LogState:
         """The table in a folder, as its log says now, or said at a version."""
 
@@ -160,9 +128,9 @@ class DeltaTables(Protocol):
         """The AddFile actions of a version, where they stand beside its commit; None where they would have to be
         gathered from the log, which takes Spark's jobs."""
 
-    def is_read(self, name: str, location: str, execution: Any, sql: str) -> bool:
-        """Whether a query (`SparkPlanes.execution`, and its text) reads the table of that name, in that folder, also by
-        way of views: True also where it is not certain."""
+    def is_read(self, name: str, location: str, execution: Any) -> bool:
+        """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
+        of views: True also where it is not certain."""
 
     def clone(self, location: str, base: LogState) -> None:
         """Makes a shallow clone of a table's version in a folder that has no log."""
@@ -170,10 +138,9 @@ class DeltaTables(Protocol):
     def create(self, location: str, table: NewTable) -> HeldWrite:
         """Writes a table's rows to a folder that has no log, as its statement would."""
 
-    def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> HeldWrite | None:
-        """Writes the rows of an `INSERT INTO` the table of that quoted name, `base`, to another folder that has no log:
-        with that table's casts, defaults and constraints. `statement` writes it for a quoted relation. None, and
-        nothing is written, where Spark plans no append of it."""
+    def insert(self, location: str, base: LogState, statement: str) -> HeldWrite | None:
+        """Writes the rows of an `INSERT INTO` another folder's table, `base`, to a folder that has no log: with that
+        table's casts, defaults and constraints. None, and nothing is written, where Spark plans no append of it."""
 
     def fence(self, location: str, mark: str) -> None:
         """Has the table in a folder refuse every commit of that `mark` from here on, by one that changes no row."""

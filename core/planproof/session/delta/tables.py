@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -15,16 +15,7 @@ from pyspark.sql import SparkSession
 
 from planproof.session import versions
 from planproof.session.delta.held import Held
-from planproof.session.delta.protocol import (
-    FENCE,
-    PLAIN,
-    Action,
-    LogState,
-    NewTable,
-    NewVersion,
-    Operation,
-    is_delta_catalog,
-)
+from planproof.session.delta.protocol import Action, LogState, NewTable, NewVersion, Operation
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items, map_each
 from planproof.session.protocol import Moved, SparkFailure
@@ -39,8 +30,14 @@ _CATALOG = "spark.sql.catalog.spark_catalog"
 _ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 """How often Delta tries again where others were faster: with 0, a commit is made on its base or not at all."""
 _CONFLICT = "ConcurrentModificationException"
+_PLAIN = frozenset(
+    {"appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed", "timestampNtz"}
+)
+"""Features by which no file depends on more than its path."""
 _MANY = 20_000
 """Files that are named in one commit."""
+_FENCE = "planproof."
+"""Begins the id of the transaction by which a table refuses the commits of a run."""
 _EXCEEDED = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
 
 
@@ -54,11 +51,8 @@ class Delta:
 
     @cached_property
     def is_there(self) -> bool:
-        given = versions.given_settings(self._spark).get(_CATALOG)
-        return is_delta_catalog(given) and versions.find_class(self._jvm, _DELTA + "DeltaLog") is not None
-
-    def refuse(self, base: LogState) -> None:
-        """Delta itself commits."""
+        given = versions.given_settings(self._spark).get(_CATALOG, "")
+        return given.startswith(_DELTA) and versions.find_class(self._jvm, _DELTA + "DeltaLog") is not None
 
     def state(self, location: str, version: int | None = None) -> LogState:
         with translate_errors():
@@ -99,7 +93,7 @@ class Delta:
             files, checksum = snapshot.allFiles(), snapshot.checksumOpt()
             # Most commits leave their counts beside the log: to count anew costs three of Spark's jobs.
             number = int(checksum.get().numFiles() if checksum.isDefined() else files.count())
-            if base.is_mapped or not base.features <= PLAIN or number > _MANY:
+            if base.is_mapped or not base.features <= _PLAIN or number > _MANY:
                 source, own = (quote_parts(("delta", place)) for place in (base.location, location))
                 self._java.sql(f"CREATE TABLE {own} SHALLOW CLONE {source} VERSION AS OF {base.version}")
                 return
@@ -114,9 +108,8 @@ class Delta:
             opened.commit(actions, self._name("append"), self._map({}))
 
     def create(self, location: str, table: NewTable) -> Held:
-        statement = table.write_statement(quote_parts(("delta", location)))
-        with translate_errors(statement):
-            self._java.sessionState().sqlParser().parsePlan(statement)  # Refuses properties that are reserved.
+        with translate_errors(table.statement):
+            self._java.sessionState().sqlParser().parsePlan(table.statement)  # Refuses properties that are reserved.
         with translate_errors(table.query), silence_pyspark():
             log = self._log(location)
             opened = self._start(log)
@@ -138,13 +131,12 @@ class Delta:
             said = write.writeAndReturnCommitData(opened, self._java, self._jvm.scala.Option.empty(), False)
             return self._hold(location, opened, said.actions(), is_new=True)
 
-    def insert(self, location: str, base: LogState, name: str, statement: Callable[[str], str]) -> Held | None:
-        text = statement(name)
-        with translate_errors(text), silence_pyspark():
+    def insert(self, location: str, base: LogState, statement: str) -> Held | None:
+        with translate_errors(statement), silence_pyspark():
             opened = self._begin_another(location, base)
             state = self._java.sessionState()
             skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
-            analyzed = state.executePlan(state.sqlParser().parsePlan(text), skip).analyzed()
+            analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
             if str(analyzed.getClass().getSimpleName()) != "AppendData":
                 return None
             rows = self._order(versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query()), base.schema)
@@ -152,7 +144,7 @@ class Delta:
             return self._hold(location, opened, opened.writeFiles(rows, options), is_new=False)
 
     def fence(self, location: str, mark: str) -> None:
-        action = {"txn": {"appId": FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
+        action = {"txn": {"appId": _FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
         with translate_errors():
             actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
             self._start(self._log(location)).commit(actions, self._manual, self._map({}))
@@ -167,7 +159,7 @@ class Delta:
             texts = str(self._jvm.java.lang.String.join("\n", forms))
             return [json.loads(text)["add"] for text in texts.split("\n") if text]
 
-    def is_read(self, name: str, location: str, execution: Any, sql: str) -> bool:
+    def is_read(self, name: str, location: str, execution: Any) -> bool:
         with translate_errors():
             analyzed = execution.analyzed()
             text = str(analyzed.toString()).replace("`", "").lower()
@@ -189,9 +181,9 @@ class Delta:
         if change.metadata is not None:
             self._change_metadata(opened, change)
         # What a transaction has asked for is refused where others commit it meanwhile.
-        getattr(opened.readTxn(), "$plus$eq")(FENCE + mark)
+        getattr(opened.readTxn(), "$plus$eq")(_FENCE + mark)
         # To ask costs a scan of the whole log, and no version can hold it that is older than the publish.
-        if change.base.version > change.since and int(opened.txnVersion(FENCE + mark)) >= 0:
+        if change.base.version > change.since and int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
         return opened
 
