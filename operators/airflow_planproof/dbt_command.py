@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,8 +89,8 @@ def read_recorded(project_dir: str, since: datetime, env: Mapping[str, str] | No
     try:
         report = RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
         began = datetime.fromisoformat(report.started)
-        # It is written with whole seconds. One from the future is none of dbt's.
-        is_this = since - timedelta(seconds=1) <= began <= datetime.now(began.tzinfo)
+        # One from the future is none of dbt's.
+        is_this = since <= began <= datetime.now(began.tzinfo)
     except (OSError, ValueError, TypeError):
         return None
     return report if is_this else None

@@ -114,7 +114,7 @@ def run_report(
 ) -> RunReport:
     """The report of a command that began at `started` (aware) and ends now."""
     seconds = (datetime.now(timezone.utc) - started).total_seconds()
-    began = started.astimezone(timezone.utc).isoformat(timespec="seconds")
+    began = started.astimezone(timezone.utc).isoformat(timespec="microseconds")
     return RunReport(tuple(reports), command, project, began, round(seconds, 3), _Installed(), tuple(remarks))
 
 
