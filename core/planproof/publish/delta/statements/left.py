@@ -1,0 +1,88 @@
+"""What a killed publish by statements leaves: staged rows beside the target, and a note of them.
+
+The note decides nothing: the table's history tells whether the statement was carried out.
+"""
+
+from __future__ import annotations
+
+from planproof.publish.delta.statements.publication import AFTER, BAD, FORMAT
+from planproof.publish.notes.believed import (
+    is_same_location,
+    refuse_links,
+    refuse_other_home,
+    refuse_other_quarantine,
+    verify_names,
+)
+from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes.notebook import Found, Left, taken_mark
+from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.transaction.names import join, parent
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.verification import Disbelieved
+from planproof.session.delta.statements import DeltaStatements
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import Store, decode_uri
+
+
+def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> None:
+    """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
+    names, home = verify_names(location, note), parent(parent(parent(location)))
+    if not is_chosen:
+        refuse_other_home(location, database_root(session, names.target.namespace), note)
+    staged = join(home, names.staging.last)
+    if note.base is None or note.branch or note.staging or note.is_new:
+        raise Disbelieved("base, branch, staging, is_new: no such publish of a Delta table says this of them")
+    if note.folder is None or not is_same_location(note.folder, staged):
+        raise Disbelieved(f"folder: {note.folder} is not where this publish wrote")
+    if len(note.others) != 1 or not is_same_location(note.others[0], staged + AFTER):
+        raise Disbelieved(f"others: {', '.join(note.others)} is not where this publish wrote")
+    table = session.registered_table(note.target)
+    if table is not None and not is_same_location(decode_uri(table.location or ""), note.location):
+        raise Disbelieved(f"location: {note.location} is not where the catalog has the table")
+    if note.quarantine is not None:
+        refuse_other_quarantine(names.target, note, note.quarantine)
+        if note.quarantine.folder is None or not is_same_location(note.quarantine.folder, staged + BAD):
+            raise Disbelieved(f"quarantine: {note.quarantine.folder} is not where this publish wrote")
+    for folder in (staged, staged + AFTER, staged + BAD):
+        refuse_links(folder, home)
+
+
+def _settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:
+    """Raises `SparkFailure`."""
+    tables, run = DeltaStatements(session), note.owner.run
+    assert note.folder is not None, "it was verified"
+    assert note.base is not None, "it was verified"
+    if not tables.is_there:
+        raise SparkFailure("the session's own catalog is not Delta's")
+    if note.base >= 0 and session.registered_table(note.target) is None:
+        return None, f"{note.target} is not there any more, or has another name"
+    try:
+        found = tables.find_commit(note.location, note.base, run)
+        if found is None and store.exists(taken_mark(location)):
+            # Its owner may be at its commit: without its rows the statement fails, if Spark has not read them yet.
+            store.delete(note.folder)
+            found = tables.find_commit(note.location, note.base, run)
+    except SparkFailure as failure:
+        if failure.condition is not None:
+            raise
+        return None, str(failure)
+    if found is None:
+        if note.quarantine is not None:
+            take_back(session, store, note.quarantine)
+        return "undone", "its commit is not in the table's history; what it had staged was deleted"
+    for folder in (note.folder, *note.others, note.folder + BAD):
+        store.delete(folder)
+    if session.registered_table(note.target) is None:
+        return "finished", f"it had been committed to {note.location}, which has no name: its next run replaces it"
+    return "finished", "it had been committed"
+
+
+def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:
+    """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
+    if session.registered_table(bad_rows.table) is not None:
+        delete_rows(session, bad_rows)
+    if bad_rows.folder is not None:
+        store.delete(bad_rows.folder)
+
+
+LEFT = {FORMAT: Left(_verify, _settle)}
