@@ -24,8 +24,11 @@ from planproof_engine.schema import PhysicalSchema
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _SAID = "spark.databricks.delta.commitInfo.userMetadata"
 _MARK = "planproof:"
-_NO_TABLE = ("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_ONLY_OPERATION", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND")
-"""What Delta says of a folder that holds no table of its own."""
+_NO_TABLE = (
+    *("DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_ONLY_OPERATION", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST"),
+    *("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "EXPECT_TABLE_NOT_VIEW", "expects a table"),
+)
+"""What is said of a folder, or a name, that is no Delta table. Spark 3.5 has no condition for a view."""
 _CONFLICT = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_MAX_COMMIT_RETRIES")
 _COMMITTING = threading.Lock()
 """A mark is a setting, and the threads of a Connect client share one session."""
@@ -49,8 +52,16 @@ class Version(NamedTuple):
     @property
     def replaces(self) -> bool:
         """Whether it puts other rows in the place of the table's: all of them, or those of a partition."""
-        name, is_overwrite = self.operation.upper(), "overwrite" in self.parameters.lower()
-        return "REPLACE" in name or name in ("RESTORE", "TRUNCATE", "CLONE") or (name == "WRITE" and is_overwrite)
+        name = self.operation.upper()
+        is_overwrite = name == "WRITE" and "overwrite" in self.parameters.lower()
+        return is_overwrite or "REPLACE" in name or name in ("RESTORE", "TRUNCATE", "CLONE")
+
+    @property
+    def added(self) -> int:
+        """How many rows it adds to those that are there."""
+        rows = str(self.metrics.get("numOutputRows", ""))
+        is_append = self.operation.upper() in ("WRITE", "STREAMING UPDATE") and not self.replaces
+        return int(rows) if is_append and rows.isdecimal() else 0
 
 
 class DeltaStatements:
@@ -91,10 +102,10 @@ class DeltaStatements:
         said = self._list_versions(location, 1)
         return said[0].number if said else -1
 
-    def find_id(self, location: str) -> str | None:
-        """The id that the table got when it was made or replaced last; None for no table."""
-        detail = self._describe(quote_parts(("delta", location)))
-        return None if detail is None else str(detail[1])
+    def find_id(self, relation: str) -> str | None:
+        """The id that a Delta table, as SQL names it, got when it was made or replaced last; None for no such table."""
+        detail = self._describe(relation)
+        return None if detail is None or str(detail[0]).lower() != "delta" else str(detail[1])
 
     def history(self, location: str, since: int) -> list[Version]:
         """The versions after one, the oldest first, as far as the table still tells of them."""
@@ -139,7 +150,9 @@ class DeltaStatements:
         with ExitStack() as stack:
             if self._session.capabilities.kind != "thrift":
                 stack.enter_context(_COMMITTING)
-            stack.enter_context(self._session.change_settings({_SAID: _MARK + mark, **settings}))
+            given = self._session.setting(_SAID)
+            said = f"{_MARK}{mark} {given}" if given else _MARK + mark
+            stack.enter_context(self._session.change_settings({_SAID: said, **settings}))
             yield
 
     def _list_versions(self, location: str, most: int) -> list[Version]:
@@ -174,7 +187,8 @@ def _is_missing(error: Exception) -> bool:
 
 def _read_version(row: tuple[Any, ...]) -> Version:
     number, _, _, _, operation, parameters, _, _, _, _, _, _, metrics, said, *_ = row
-    mark = str(said).removeprefix(_MARK) if str(said or "").startswith(_MARK) else None
+    own = str(said or "").partition(" ")[0]
+    mark = own.removeprefix(_MARK) if own.startswith(_MARK) else None
     return Version(int(number), str(operation), str(parameters or ""), _parse(metrics, dict), mark)
 
 

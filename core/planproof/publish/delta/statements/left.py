@@ -16,6 +16,7 @@ from planproof.publish.notes.believed import (
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import Found, Left, taken_mark
 from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.verification import Disbelieved
@@ -43,8 +44,12 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> Non
         refuse_other_quarantine(names.target, note, note.quarantine)
         if note.quarantine.folder is None or not is_same_location(note.quarantine.folder, staged + BAD):
             raise Disbelieved(f"quarantine: {note.quarantine.folder} is not where this publish wrote")
+    holdings = Holdings(session)
     for folder in (staged, staged + AFTER, staged + BAD):
         refuse_links(folder, home)
+        guest = holdings.guest(folder, ())
+        if guest is not None:
+            raise Disbelieved(f"folder: {guest} has its data in {folder}")
 
 
 def _settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:

@@ -44,6 +44,7 @@ _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_C
 
 class StatementPublication(WrittenTable):
     """`rows` is the staged table, as SQL names it; `after` the relation that holds all rows of the table as it will be.
+    `target` is the table by its folder: whoever renames it meanwhile has its rows.
 
     `exact`: what was audited depends on what the target held, so that nobody may have committed since. `replaces_all`:
     no row of the target stays. `commits` runs the statement that publishes; `settings` hold while it does.
@@ -74,12 +75,18 @@ class StatementPublication(WrittenTable):
         self.exact, self.replaces_all = looks_at_all(job), strategy == "replace"
         self.commits: Callable[[], object] | None = None
         self.settings: dict[str, str] = {}
+        self.target = quote_parts(("delta", base.location))
         self._session, self._base, self._mark = job.session, base, names.stamp
+        self._is_registered = job.target is not None
         self._state: LogState | None = None
         self._version: Version | None = None
         self._later: list[Version] = []
         self._is_unanswered = False
-        self.notebook.write()
+        if not self.notebook.write():
+            raise Refused(
+                f"{self.entry.model}: {self.notebook.location} cannot be written from this machine. What is staged of "
+                "a Delta table is found again by that note"
+            )
 
     @property
     def base(self) -> LogState:
@@ -156,7 +163,9 @@ class StatementPublication(WrittenTable):
             raise Moved(f"others have committed version {version} of {self.entry.model}")
 
     def _is_another(self) -> bool:
-        return self.tables.find_id(self.base.location) != self.base.metadata.get("id")
+        """Others may have given the table another name, or its name to another one."""
+        relation = self.entry.target if self._is_registered else self.target
+        return self.tables.find_id(relation) != self.base.metadata.get("id")
 
     def _explain(self, error: AnalysisError | SparkFailure) -> None:
         """Raises what a statement that failed means for the publish. Who has Spark's answer knows that it has ended."""
@@ -178,8 +187,7 @@ class StatementPublication(WrittenTable):
             number = self._version.number
             self._later = [version for version in said if version.number > number]
             if self.replaces_all and self.base.version >= 0:
-                counts = [str(version.metrics.get("numOutputRows", 0)) for version in said if version.number < number]
-                self.replaced = sum(int(count) for count in counts if count.isdecimal())
+                self.replaced = sum(version.added for version in said if version.number < number)
 
     @property
     def is_on_top(self) -> bool:
@@ -236,4 +244,10 @@ class StatementPublication(WrittenTable):
 
 def find_home(job: Job) -> str:
     """Where notes and staged rows lie. Raises `Refused`."""
-    return job.root or database_root(job.session, job.names.target.namespace)
+    home = job.root or database_root(job.session, job.names.target.namespace)
+    if local(home) is None:
+        raise Refused(
+            f"{job.model.name} is a Delta table below {home}, which planproof reaches only where Spark's driver is in "
+            "its own process: run it in a classic session (in dbt: method: session)"
+        )
+    return home

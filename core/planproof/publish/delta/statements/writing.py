@@ -28,6 +28,7 @@ from planproof_engine.texts import drop_terminators
 from planproof_engine.types import format_ddl
 
 _MODE = "delta.columnMapping.mode"
+_OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
@@ -55,6 +56,7 @@ class Replacement:
         # All rows are new: others' do not matter, unless the query, or a limit, looks at them.
         reads = self._tables.is_read(name, base.location, job.examined.sql)
         publication.exact = reads or bool(job.draft.settings.limits)
+        publication.settings = {_OVERWRITES: "static"}
         return publication
 
     def stage(self, job: Job, publication: StatementPublication) -> str:
@@ -113,7 +115,7 @@ class Change:
         change, base, names = self.evolution, publication.base, job.examined.planes.analyzed.names
         assert change is not None
         fed = replace(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
-        publication.commits = lambda: write(fed, publication.entry.target, change.after)
+        publication.commits = lambda: write(fed, publication.target, change.after)
         publication.settings = {_MERGES_SCHEMAS: "true"} if change.columns else {}
         known = ColumnNames(names)
         partition_by = base.partition_by if all(name in known for name in base.partition_by) else ()
@@ -166,7 +168,7 @@ def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolutio
         quote_parts((name,)) if name in known else f"CAST(NULL AS {types[name]}) AS {quote_parts((name,))}"
         for name in (*old, *new)
     ]
-    before = f"{job.names.target.quoted} VERSION AS OF {publication.base.version}"
+    before = f"{publication.target} VERSION AS OF {publication.base.version}"
     rows = f"SELECT {', '.join(kept)} FROM {before} AS old"
     if by_partition:
         columns = publication.base.partition_by
@@ -178,7 +180,7 @@ def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolutio
 def _merge_a_copy(job: Job, publication: StatementPublication, change: Evolution) -> str:
     """A copy of the table, merged as the table will be: keys, limits and data tests look at it."""
     copy = quote_parts(("delta", publication.folder + AFTER))
-    version = f"{job.names.target.quoted} VERSION AS OF {publication.base.version}"
+    version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
     try:
         with job.session.change_settings(publication.settings):
