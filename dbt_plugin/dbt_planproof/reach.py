@@ -115,7 +115,10 @@ class Reach:
     def find_delta_obstacle(self) -> str | None:
         """Why Delta tables cannot be guarded, None where they can."""
         session = self.open_session()
-        tables = session.delta() or DeltaStatements(session)
+        tables = session.delta()
+        if tables is None:
+            obstacle = DeltaStatements(session).find_obstacle()
+            return None if obstacle is None else f"its file format is delta, and {obstacle}"
         return None if tables.is_there else "its file format is delta, and the session's own catalog is not Delta's"
 
     def find_other_catalog(self) -> str | None:

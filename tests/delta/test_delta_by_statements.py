@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,7 @@ def at_commit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], list[int]]:
     return prepare
 
 
+FED = {**ADDED, "sql": "select id, 'new' as v from shop.source"}
 ITSELF = {**ADDED, "sql": "select coalesce(max(id), 0) + 1 as id, 'next' as v from {name}"}
 
 
@@ -175,12 +178,13 @@ ITSELF = {**ADDED, "sql": "select coalesce(max(id), 0) + 1 as id, 'next' as v fr
     ("given", "times", "told", "held"),
     [
         (ADDED, 1, [], [(3, "new"), (4, "new"), (9, "theirs")]),
+        (FED, 1, [], [(3, "new"), (4, "new"), (9, "theirs")]),
         (MERGED, 1, [], [(3, "new"), (4, "new"), (9, "theirs")]),
         (OVER, 1, ["1 row"], [(3, "new"), (4, "new")]),
         ({}, 1, ["1 row"], [(3, "new"), (4, "new")]),
         (ITSELF, 2, [], [(10, "next"), (9, "theirs")]),
     ],
-    ids=["append", "merge", "overwrite", "replace", "itself"],
+    ids=["append", "fed", "merge", "overwrite", "replace", "itself"],
 )
 def test_beside_another_writer(
     session: Session,
@@ -193,6 +197,7 @@ def test_beside_another_writer(
 ) -> None:
     given = dict(given)
     sql = given.pop("sql", NEW).format(name=name)
+    session.rows("create or replace table shop.source using delta as select id from range(3, 5)")
     assert publish(session, name, "select 0L as id, 'first' as v").outcome == "published"
     calls = at_commit(lambda: session.rows(f"insert into {name} values (9, 'theirs')"))
     report = publish(session, name, sql, **given)
@@ -255,8 +260,29 @@ def test_a_statement_whose_answer_is_lost(session: Session, name: str, monkeypat
     assert "may still carry out" in str(report.error)
     assert len(rows(session, name)) == 4
     (recovered,) = Guard(session).recover()
-    assert recovered.outcome == "rejected", recovered
+    assert "recover again in 60 minutes" in str(recovered.findings), recovered
+    monkeypatch.setattr("planproof.publish.delta.statements.left.is_young", lambda store, location: False)
+    (recovered,) = Guard(session).recover()
+    assert "not in the history" in str(recovered.findings), recovered
     assert (len(rows(session, name)), list_left(session)) == (4, [])
+
+
+def test_staging_whose_answer_is_lost(session: Session, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark may write the staged rows later: the note stays until then."""
+    write = type(session).write
+
+    def lost(self: Session, sql: str) -> Any:
+        raise SparkFailure("the connection was lost", outside=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(session), "write", lost)
+        assert publish(session, name, GOOD).outcome == "failed"
+    (note,) = list_left(session)
+    staged = f"__planproof_{note.rpartition('/')[2].removesuffix('.json').replace('.', '_')}"
+    home = str(session.database_location("`shop`"))
+    write(session, f"create table delta.`{home}/{staged}` using delta as {GOOD}")
+    assert [report.outcome for report in Guard(session).recover()] == ["rejected"]
+    assert list_left(session) == []
 
 
 def test_a_forced_recovery_takes_a_publish_over(
@@ -322,6 +348,105 @@ def test_tables_of_every_kind(session: Session, name: str, properties: str) -> N
         assert report.outcome == "published", report.findings
     assert rows(session, name) == [(3, "new"), (4, "new")]
     assert publish(session, name, GOOD).outcome == "published"
+
+
+def test_what_others_change_is_told_where_it_is_replaced(
+    session: Session, name: str, at_commit: Callable[[Act], list[int]]
+) -> None:
+    assert publish(session, name, GOOD).outcome == "published"
+    at_commit(lambda: session.rows(f"update {name} set v = 'theirs' where id = 0"))
+    report = publish(session, name, NEW)
+    assert [f.found for f in report.findings if f.code == "PP621"] == ["version 1 (UPDATE)"], report.findings
+
+
+def test_two_publishes_that_look_at_the_whole_table(
+    session: Session, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one waits for the first, and is staged anew."""
+    assert publish(session, name, "select 1L as id, 'first' as v").outcome == "published"
+    look, reports = StatementPublication._refuse_moved, list[Report]()
+    both = threading.Barrier(2, timeout=30)
+    sql = f"select max(id) + 1 as id, 'next' as v from {name}"
+
+    def together(self: StatementPublication) -> None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(3)  # The other one is kept out.
+        look(self)
+
+    monkeypatch.setattr(StatementPublication, "_refuse_moved", together)
+    others = [threading.Thread(target=lambda: reports.append(publish(session, name, sql, **ADDED))) for _ in "ab"]
+    for thread in others:
+        thread.start()
+    for thread in others:
+        thread.join()
+    assert [report.outcome for report in reports] == ["published"] * 2, reports
+    assert [id for id, _ in rows(session, name)] == [1, 2, 3]
+
+
+def test_what_others_commit_meanwhile_takes_back_what_was_counted(
+    session: Session, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert publish(session, name, GOOD).outcome == "published"
+    look = StatementPublication._refuse_moved
+
+    def late(self: StatementPublication) -> None:
+        look(self)
+        session.rows(f"insert into {name} values (7, 'theirs')")
+
+    monkeypatch.setattr(StatementPublication, "_refuse_moved", late)
+    unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
+    report = publish(session, name, "select 7L as id, 'ours' as v", contract=unique, **ADDED)
+    said = {f.code: f.verdict.value for f in report.findings}
+    assert (report.outcome, said["PP507"]) == ("published", "unproved"), report.findings
+
+
+def test_an_empty_text_that_a_merge_asks_for(session: Session, name: str) -> None:
+    """It is NULL in a partition, and not in the source of a merge."""
+    columns = [("id", "bigint", False), ("p", "string", True), ("v", "string", True)]
+    session.rows(f"create table {name} using delta partitioned by (p) as select 1L as id, 'a' as p, 'old' as v")
+    clauses = (
+        "ON DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id WHEN MATCHED AND DBT_INTERNAL_SOURCE.p = '' "
+        "THEN UPDATE SET v = 'asked' WHEN NOT MATCHED THEN INSERT *"
+    )
+    way = {**MERGED, "options": {"unique_key": "id", "merge": clauses}, "partition_by": ("p",)}
+    report = publish(session, name, "select 1L as id, '' as p, 'new' as v", contract=Contract(columns), **way)
+    assert (report.outcome, rows(session, name)) == ("published", [(1, "a", "asked")]), report.findings
+    strict = Contract([columns[0], ("p", "string", False), columns[2]])
+    report = publish(session, name, "select 2L as id, '' as p, 'new' as v", contract=strict, **way)
+    assert report.outcome == "rejected", report.findings
+
+
+def test_a_place_that_is_not_empty(session: Session, name: str) -> None:
+    place = Path(str(session.database_location("`shop`")).removeprefix("file:")) / name.split(".")[1]
+    place.mkdir()
+    (place / "notes.txt").write_text("theirs")
+    report = publish(session, name, GOOD)
+    assert (report.outcome, len(rows(session, name))) == ("published", 3), report.findings
+
+
+def test_a_log_without_a_name_gets_one_and_nobody_elses(
+    session: Session, name: str, at_commit: Callable[[Act], list[int]]
+) -> None:
+    home = str(session.database_location("`shop`"))
+    session.rows(f"create table delta.`{home}/{name.split('.')[1]}` using delta as {GOOD}")
+    assert publish(session, name, NEW).outcome == "published"
+    other = f"{name}_other"
+    session.rows(f"create table delta.`{home}/{other.split('.')[1]}` using delta as {GOOD}")
+    at_commit(lambda: session.rows(f"create table {other} (theirs int) using parquet location '{home}/{other}_x'"))
+    report = publish(session, other, NEW)
+    assert (report.outcome, rows(session, other)) == ("failed", []), report.findings
+
+
+def test_a_name_that_the_catalog_refuses(session: Session, name: str) -> None:
+    report = publish(session, f"shop.`{name.split('.')[1]} x`", GOOD)
+    assert report.outcome == "failed", report.findings
+    assert list_left(session) == []
+
+
+def test_options_that_would_lead_elsewhere_are_refused(session: Session, name: str, tmp_path: Path) -> None:
+    for option in ({"path": str(tmp_path / "t")}, {"userMetadata": "mine"}):
+        report = publish(session, name, GOOD, options={"options": option})
+        assert (report.outcome, next(iter(option)) in str(report.findings)) == ("failed", True), report.findings
 
 
 _PROJECT = {

@@ -30,13 +30,18 @@ class DeltaLake(NotedFormat[DeltaPublication]):
     def over(cls, session: Session, model: Model) -> DeltaLake | ByStatements:
         """Raises `Refused` where this session's own catalog has no Delta tables."""
         tables = session.delta()
-        by_statements = ByStatements(session)
-        if not (by_statements if tables is None else tables).is_there:
+        if tables is None:
+            by_statements = ByStatements(session)
+            obstacle = by_statements.find_obstacle()
+            if obstacle is not None:
+                raise Refused(f"{model.name} is stored as delta, and {obstacle}")
+            return by_statements
+        if not tables.is_there:
             raise Refused(
                 f"{model.name} is stored as delta, and the session's own catalog is not Delta's: set "
                 "spark.sql.catalog.spark_catalog to org.apache.spark.sql.delta.catalog.DeltaCatalog"
             )
-        return by_statements if tables is None else cls(session, tables)
+        return cls(session, tables)
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
         return Names.of(model.name, self._session.namespace, run, attempt)

@@ -13,10 +13,6 @@ from planproof.publish.staged_write import StagedWrite
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.schema import PhysicalSchema
 
-_MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
-
-_FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"
-
 
 def audit(job: Job, publication: WrittenTable, staged: StagedWrite, says_types: bool) -> None:
     """`says_types`: a column that is kept in another type than the query's is said."""
@@ -33,9 +29,8 @@ def _read(job: Job, publication: WrittenTable, schema: PhysicalSchema, says_type
     draft, state = job.draft, publication.state()
     draft.read(Claim("catalog", schema))
     draft.add(registered.check(schema.drop_lengths(), job.examined.promised.drop_lengths()) if says_types else [])
-    unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
-    if unread is not None:
-        draft.mark_data_unread(unread)
+    if publication.unread is not None:
+        draft.mark_data_unread(publication.unread)
         return None
     planned = schema.drop_lengths().as_nullable()
     paths = [job.session.local_path(path) or path for path in publication.list_paths()]

@@ -9,6 +9,9 @@ from planproof.publish.notes.publication import NotedPublication
 from planproof.session.delta.protocol import LogState
 from planproof_engine.schema import PhysicalSchema
 
+_MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
+_FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"
+
 
 class WrittenTable(NotedPublication):
     """`published` are the columns of the table that was written, once it is audited."""
@@ -18,6 +21,12 @@ class WrittenTable(NotedPublication):
     @abstractmethod
     def state(self) -> LogState:
         """The table that was written."""
+
+    @property
+    def unread(self) -> str | None:
+        """Why its files do not tell what is promised; None where they do."""
+        state = self.state()
+        return _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
 
     @abstractmethod
     def list_paths(self) -> Sequence[str]:

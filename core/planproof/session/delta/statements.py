@@ -22,6 +22,8 @@ from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_BY_PATH = "spark.sql.runSQLOnFiles"
 _SAID = "spark.databricks.delta.commitInfo.userMetadata"
 _MARK = "planproof:"
 _NO_TABLE = (
@@ -32,10 +34,12 @@ _NO_TABLE = (
 _CONFLICT = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_MAX_COMMIT_RETRIES")
 _COMMITTING = threading.Lock()
 """A mark is a setting, and the threads of a Connect client share one session."""
-_UNNAMED = "relation ["
+_ANALYZED = "== analyzed logical plan =="
+_UNNAMED = r"(?<!\w)relation \["
 """In Spark's text of a plan, in lower case, files that were read without a table's name."""
 
 
+_CHANGES = ("WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE")
 _FEW = 20
 """Versions that are asked for at once: most often others have made fewer meanwhile."""
 
@@ -57,6 +61,11 @@ class Version(NamedTuple):
         return is_overwrite or "REPLACE" in name or name in ("RESTORE", "TRUNCATE", "CLONE")
 
     @property
+    def changes_rows(self) -> bool:
+        """Whether it may add, change or remove rows."""
+        return self.replaces or self.operation.upper() in _CHANGES
+
+    @property
     def added(self) -> int:
         """How many rows it adds to those that are there."""
         rows = str(self.metrics.get("numOutputRows", ""))
@@ -70,10 +79,13 @@ class DeltaStatements:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the session's own catalog is Delta's."""
-        return is_delta_catalog(self._session.setting(_CATALOG))
+    def find_obstacle(self) -> str | None:
+        """Why no Delta table of this session is published, None where they are."""
+        if not is_delta_catalog(self._session.setting(_CATALOG)):
+            return f"the session's own catalog is not Delta's: set {_CATALOG} to {_DELTA_CATALOG}"
+        if str(self._session.setting(_BY_PATH)).lower() == "false":
+            return f"the session sets {_BY_PATH} to false, so that no table is read by its folder: set it to true"
+        return None
 
     def state(self, location: str) -> LogState:
         """The table in a folder as it is now, or was a moment ago; version -1 where there is none."""
@@ -125,6 +137,10 @@ class DeltaStatements:
             raise SparkFailure(f"the history of {location} does not go back to version {since + 1}", outside=True)
         return found
 
+    def find_mark(self, location: str, mark: str) -> Version | None:
+        """The version that was made under a mark, among all that the table still tells of; None for none."""
+        return next((version for version in self.history(location, -1) if version.mark == mark), None)
+
     def place(self, name: str) -> str:
         """The folder in which a managed table of that name would lie. Raises `SparkFailure`."""
         *database, own = split_name(name)
@@ -140,19 +156,20 @@ class DeltaStatements:
             rows = self._session.rows(f"EXPLAIN EXTENDED {sql}")
         except AnalysisError:
             return True
-        text = "\n".join(str(row[0]) for row in rows).replace("`", "").lower()
+        # Before that, names are not resolved.
+        text = "\n".join(str(row[0]) for row in rows).replace("`", "").lower().partition(_ANALYZED)[2]
         own = re.escape(".".join(split_name(name)[-2:]).lower())
-        return location.lower() in text or _UNNAMED in text or re.search(rf"(?<!\w){own}(?!\w)", text) is not None
+        return location.lower() in text or re.search(rf"{_UNNAMED}|(?<!\w){own}(?!\w)", text) is not None
 
     @contextmanager
-    def mark(self, mark: str, settings: Mapping[str, str]) -> Iterator[None]:
-        """What this thread commits within the block is the mark's in the history. `settings` hold there, too."""
+    def mark(self, mark: str) -> Iterator[None]:
+        """What this session commits within the block is the mark's in the history."""
         with ExitStack() as stack:
             if self._session.capabilities.kind != "thrift":
                 stack.enter_context(_COMMITTING)
             given = self._session.setting(_SAID)
             said = f"{_MARK}{mark} {given}" if given else _MARK + mark
-            stack.enter_context(self._session.change_settings({_SAID: said, **settings}))
+            stack.enter_context(self._session.change_settings({_SAID: said}))
             yield
 
     def _list_versions(self, location: str, most: int) -> list[Version]:

@@ -22,10 +22,9 @@ class ByStatements(NotedFormat[StatementPublication]):
     def __init__(self, session: Session) -> None:
         self._session, self._tables = session, DeltaStatements(session)
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the session's own catalog is Delta's."""
-        return self._tables.is_there
+    def find_obstacle(self) -> str | None:
+        """Why no Delta table is published here, None where they are."""
+        return self._tables.find_obstacle()
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
         return Names.of(model.name, self._session.namespace, run, attempt)

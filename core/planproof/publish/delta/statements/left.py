@@ -14,7 +14,7 @@ from planproof.publish.notes.believed import (
     verify_names,
 )
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import Found, Left, taken_mark
+from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
@@ -57,29 +57,39 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
     tables, run = DeltaStatements(session), note.owner.run
     assert note.folder is not None, "it was verified"
     assert note.base is not None, "it was verified"
-    if not tables.is_there:
-        raise SparkFailure("the session's own catalog is not Delta's")
+    obstacle = tables.find_obstacle()
+    if obstacle is not None:
+        raise SparkFailure(obstacle)
     if note.base >= 0 and session.registered_table(note.target) is None:
         return None, f"{note.target} is not there any more, or has another name"
+    if tables.find_version(note.location) < note.base:
+        return None, f"{note.location} is not the table that it began on"
+    is_late = note.step == "commit" or store.exists(taken_mark(location))
+    if is_late:
+        # A statement that Spark carries out late fails without its rows, unless it has read them.
+        store.delete(note.folder)
     try:
-        found = tables.find_commit(note.location, note.base, run)
-        if found is None and store.exists(taken_mark(location)):
-            # Its owner may be at its commit: without its rows the statement fails, if Spark has not read them yet.
-            store.delete(note.folder)
-            found = tables.find_commit(note.location, note.base, run)
+        # A note may name a later version than the one that it began on.
+        found = tables.find_commit(note.location, note.base, run) or tables.find_mark(note.location, run)
     except SparkFailure as failure:
         if failure.condition is not None:
             raise
         return None, str(failure)
     if found is None:
-        if note.quarantine is not None:
-            take_back(session, store, note.quarantine)
-        return "undone", "its commit is not in the table's history; what it had staged was deleted"
+        return _undo(session, store, location, note, is_late)
     for folder in (note.folder, *note.others, note.folder + BAD):
         store.delete(folder)
     if session.registered_table(note.target) is None:
-        return "finished", f"it had been committed to {note.location}, which has no name: its next run replaces it"
+        return None, f"it had been committed to {note.location}, which the catalog does not call {note.target}"
     return "finished", "it had been committed"
+
+
+def _undo(session: Session, store: Store, location: str, note: Note, is_late: bool) -> Found:
+    if is_late and is_young(store, location):
+        return "left", f"Spark may still carry out its statement; recover again in {SETTLES // 60} minutes"
+    if note.quarantine is not None:
+        take_back(session, store, note.quarantine)
+    return "undone", f"its commit is not in the history of {note.location}; what it had staged was deleted"
 
 
 def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:

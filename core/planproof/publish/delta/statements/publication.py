@@ -6,18 +6,21 @@ of Delta's copies them: it is Delta that orders the commits of all writers. Rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import unquote
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import LOG, read_action
-from planproof.publish.delta.publication import looks_at_all
+from planproof.publish.delta.actions import LOG, list_added_paths, read_action
+from planproof.publish.delta.publication import PATIENCE, looks_at_all
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
+from planproof.publish.transaction.lock import Locked, acquire
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
@@ -28,6 +31,7 @@ from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local, store_of
+from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
@@ -38,6 +42,8 @@ AFTER = "_after"
 """Ends the name of the folder of a copy of the table as it will be."""
 BAD = "_bad"
 """Ends the name of the folder of bad rows."""
+_PAUSE = 0.2
+_EMPTY_TEXTS = "a partition column holds an empty text as NULL; what the contract promises is counted"
 _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 """What is said of a new table whose name, or place, others have taken meanwhile."""
 
@@ -47,7 +53,9 @@ class StatementPublication(WrittenTable):
     `target` is the table by its folder: whoever renames it meanwhile has its rows.
 
     `exact`: what was audited depends on what the target held, so that nobody may have committed since. `replaces_all`:
-    no row of the target stays. `commits` runs the statement that publishes; `settings` hold while it does.
+    no row of the target stays. `prepares` are statements before the one that publishes, which `commits` runs, and which
+    Delta's history calls by one of `operations`. `reads_as_stored` is a query of the staged rows as the target will
+    hold them, where files do not tell it.
     """
 
     next_step = "run `planproof recover` once Spark answers: the table's history tells whether it was committed"
@@ -74,13 +82,15 @@ class StatementPublication(WrittenTable):
         super().__init__(entry, Notebook(store, home, note))
         self.exact, self.replaces_all = looks_at_all(job), strategy == "replace"
         self.commits: Callable[[], object] | None = None
-        self.settings: dict[str, str] = {}
+        self.prepares: tuple[str, ...] = ()
+        self.operations: tuple[str, ...] = ("CREATE", "REPLACE")
+        self.reads_as_stored: str | None = None
         self.target = quote_parts(("delta", base.location))
-        self._session, self._base, self._mark = job.session, base, names.stamp
+        self._session, self._base, self._mark, self._home = job.session, base, names.stamp, home
         self._is_registered = job.target is not None
         self._state: LogState | None = None
         self._version: Version | None = None
-        self._later: list[Version] = []
+        self._replaced: list[Version] = []
         self._is_unanswered = False
         if not self.notebook.write():
             raise Refused(
@@ -96,30 +106,38 @@ class StatementPublication(WrittenTable):
         """The staged table, by the one commit that made it. Raises `Refused` where Spark has written it to a disk that
         this machine does not see."""
         if self._state is None:
-            commit = self.notebook.store.read(join(self.folder, LOG, f"{0:020}.json"))
-            if commit is None:
-                raise Refused(
-                    f"{self.entry.model}: Spark has written {self.folder} where this machine does not see it. A Delta "
-                    "table is published by way of files that both share; run the model in a classic session (in dbt: "
-                    "method: session)"
-                )
+            commit = self._read_commit()
             metadata, protocol = (read_action(commit, kind) for kind in ("metaData", "protocol"))
             schema = declared_schema(str(metadata["schemaString"]))
             self._state = LogState(self.folder, 0, schema, metadata, protocol)
         return self._state
 
+    def _read_commit(self) -> str:
+        commit = self.notebook.store.read(join(self.folder, LOG, f"{0:020}.json"))
+        if commit is None:
+            raise Refused(
+                f"{self.entry.model}: Spark has written {self.folder} where this machine does not see it. A Delta "
+                "table is published by way of files that both share; run the model in a classic session (in dbt: "
+                "method: session)"
+            )
+        return commit
+
     def schema(self) -> PhysicalSchema:
         return self.state().schema
 
     def list_paths(self) -> Sequence[str]:
-        """The data files of the staged table: nobody else writes there."""
-        return self._session.files(local(self.folder) or self.folder)
+        """The data files of the one commit: what Delta writes together later holds the same rows."""
+        return [join(self.folder, unquote(path)) for path in list_added_paths(self._read_commit())]
+
+    @property
+    def unread(self) -> str | None:
+        return super().unread if self.reads_as_stored is None else _EMPTY_TEXTS
 
     def count(self) -> int:
         return int(self._session.rows(f"SELECT count(*) FROM {self.rows}")[0][0])
 
     def new_rows(self) -> str:
-        return self.rows
+        return self.reads_as_stored or self.rows
 
     def rows_after(self) -> str:
         return self.after
@@ -135,22 +153,57 @@ class StatementPublication(WrittenTable):
         self.stop_if_evicted()
         self.notebook.write(step=name)
 
+    def stage(self, statement: str) -> None:
+        """Writes the staged rows."""
+        self._is_unanswered = True
+        try:
+            self._session.write(statement)
+        except (AnalysisError, SparkFailure) as error:
+            self._is_unanswered = _is_unanswered(error)
+            raise
+        self._is_unanswered = False
+
     def commit(self) -> None:
         """One statement. Raises `Moved`, and `SparkFailure`."""
         assert self.commits is not None, "it was staged"
         self.note("commit")
-        self._refuse_moved()
-        self._is_unanswered = True
-        try:
-            with self.tables.mark(self._mark, self.settings):
-                self.commits()
-        except (AnalysisError, SparkFailure) as error:
-            self._explain(error)
+        with self._keep_others_out():
+            self._refuse_moved()
+            self._is_unanswered = True
+            try:
+                for statement in self.prepares:
+                    self._session.rows(statement)
+                with self.tables.mark(self._mark):
+                    self.commits()
+            except (AnalysisError, SparkFailure) as error:
+                self._explain(error)
         self._is_unanswered = False
         self.step("clean")
         with suppress(SparkFailure, AnalysisError):
             self._look_back()
         self._tidy()
+
+    @contextmanager
+    def _keep_others_out(self) -> Iterator[None]:
+        """No other publish of planproof's that depends on what the table holds comes in between. Other writers may."""
+        if not self.exact:
+            yield
+            return
+        note, until = self.notebook.note, time.monotonic() + PATIENCE
+        while True:
+            try:
+                held = acquire(self.notebook.store, self._home, note.slug, f"{self._mark}_commit", self.entry.model)
+                break
+            except Locked as locked:
+                if time.monotonic() > until:
+                    self.step("refused")
+                    raise Moved(str(locked)) from locked
+            time.sleep(_PAUSE)
+        try:
+            yield
+        finally:
+            with suppress(SparkFailure):
+                held.release()
 
     def _refuse_moved(self) -> None:
         """Raises `Moved` where the target is not what the audit looked at any more."""
@@ -164,45 +217,90 @@ class StatementPublication(WrittenTable):
 
     def _is_another(self) -> bool:
         """Others may have given the table another name, or its name to another one."""
-        relation = self.entry.target if self._is_registered else self.target
-        return self.tables.find_id(relation) != self.base.metadata.get("id")
+        id = self.base.metadata.get("id")
+        if self._is_registered:
+            return self.tables.find_id(self.entry.target) != id
+        return self._session.registered_table(self.entry.target) is not None or self.tables.find_id(self.target) != id
 
     def _explain(self, error: AnalysisError | SparkFailure) -> None:
         """Raises what a statement that failed means for the publish. Who has Spark's answer knows that it has ended."""
-        condition = error.condition or ""
-        self._is_unanswered = isinstance(error, SparkFailure) and error.outside and not condition
-        if is_conflict(error) or (self.base.version < 0 and condition in _TAKEN):
+        self._is_unanswered = _is_unanswered(error)
+        is_taken = self.base.version < 0 and (error.condition or "") in _TAKEN and self._is_there_now()
+        if is_conflict(error) or is_taken:
+            self.step("refused")
             raise Moved(f"others have changed {self.entry.model} meanwhile: {error}") from error
         if isinstance(error, AnalysisError):
             said = f"Spark refused the statement that publishes {self.entry.model}: {error.message}"
-            raise SparkFailure(said, condition, outside=True) from error
+            raise SparkFailure(said, error.condition, outside=True) from error
         raise error
+
+    def _is_there_now(self) -> bool:
+        name = self._session.registered_table(self.entry.target)
+        return name is not None or self.tables.find_version(self.base.location) >= 0
 
     def _look_back(self) -> None:
         """What others have committed between the look at the table and this publish."""
         self._session.rows(f"REFRESH TABLE {self.entry.target}")
         said = self.tables.history(self.base.location, self.base.version)
         self._version = next((version for version in said if version.mark == self._mark), None)
-        if self._version is not None:
-            number = self._version.number
-            self._later = [version for version in said if version.number > number]
-            if self.replaces_all and self.base.version >= 0:
-                self.replaced = sum(version.added for version in said if version.number < number)
+        if self._version is not None and self.replaces_all and self.base.version >= 0:
+            self._replaced = [version for version in said if version.number < self._version.number]
+            self.replaced = sum(version.added for version in self._replaced)
+
+    def _tell_of_replaced(self) -> list[Finding]:
+        """Other statements than appends do not say how many of their rows are gone."""
+        found = super()._tell_of_replaced()
+        changed = [version for version in self._replaced if version.changes_rows and not version.added]
+        if found or not changed:
+            return found
+        said = f"version {changed[0].number} ({changed[0].operation})"
+        message = (
+            f"another writer changed rows of {self.entry.model} while its new rows were staged, in {said}: the publish "
+            "replaced them, as the bare statement would. An older version of the table holds them"
+        )
+        return [Finding(Verdict.WARNING, "PP621", "catalog", found=said, message=message)]
 
     @property
     def is_on_top(self) -> bool:
-        number = self.base.version + 1 if self._version is None else self._version.number
-        return number != self.base.version + 1
+        expected = self.base.version + 1 + len(self.prepares)
+        if self._version is not None:
+            return self._version.number != expected
+        # A statement that writes no row may commit nothing.
+        return self.tables.find_version(self.base.location) != self.base.version + len(self.prepares)
+
+    @property
+    def is_stale(self) -> bool:
+        return self.exact and self.is_on_top
 
     def is_committed(self) -> bool:
-        """Raises `SparkFailure` where the history does not tell."""
-        return self.tables.find_commit(self.base.location, self.base.version, self._mark) is not None
+        """Raises `SparkFailure` where nobody can tell."""
+        found = self.tables.find_commit(self.base.location, self.base.version, self._mark)
+        if found is None or not self._is_own(found):
+            return False
+        if self.tables.find_id(self.entry.target) != self.tables.find_id(self.target):
+            raise SparkFailure(
+                f"its rows were committed to {self.base.location}, and the catalog calls no such table "
+                f"{self.entry.target}",
+                outside=True,
+            )
+        return True
+
+    def _is_own(self, version: Version) -> bool:
+        """Whether a version is this publish's: threads may share one session, and with it the mark."""
+        rows = version.metrics.get("numSourceRows" if "MERGE" in self.operations else "numOutputRows")
+        is_named = any(name in version.operation.upper() for name in self.operations)
+        return is_named and (rows is None or str(rows) == str(self.count()))
 
     def is_alone(self) -> bool:
-        return self._version is not None and not self.is_on_top and not self._later
+        if self._version is None or self.is_on_top:
+            return False
+        return self.tables.find_version(self.base.location) == self._version.number
 
     def find_undoing(self) -> str | None:
-        found = next((version for version in self._later if version.replaces), None)
+        if self._version is None:
+            return None
+        later = self.tables.history(self.base.location, self._version.number)
+        found = next((version for version in later if version.replaces), None)
         return None if found is None else f"version {found.number}"
 
     def refuse_another(self) -> None:
@@ -229,17 +327,25 @@ class StatementPublication(WrittenTable):
             self._tidy()
             ending = "finished"
         elif self._is_unanswered:
-            # Without its rows the statement fails, if Spark has not read them yet.
-            self.notebook.store.delete(self.folder)
+            # Without its rows the statement fails, if Spark has not read them yet. The note stays: a recovery looks
+            # for what comes late.
+            with suppress(SparkFailure):
+                self.notebook.store.delete(self.folder)
             self.close()
-            raise SparkFailure(
-                "Spark did not answer, and may still carry out the statement that publishes it", outside=True
-            )
+            if target is Target.EITHER:
+                raise SparkFailure(
+                    "Spark did not answer, and may still carry out the statement that publishes it", outside=True
+                )
         else:
             self.stop_if_seen_evicted()
             self.discard()
         self.close()
         return ending
+
+
+def _is_unanswered(error: Exception) -> bool:
+    """Whether nobody knows if Spark still carries the statement out."""
+    return isinstance(error, SparkFailure) and error.outside and not error.condition
 
 
 def find_home(job: Job) -> str:

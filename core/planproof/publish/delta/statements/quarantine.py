@@ -50,7 +50,7 @@ class StagedBadRows:
         return int(self._session.rows(f"SELECT count(*) FROM {self._rows}")[0][0])
 
     def commit(self) -> None:
-        with self._tables.mark(self.noted.run, {}):
+        with self._tables.mark(self.noted.run):
             self._session.rows(f"INSERT INTO {self.noted.table} BY NAME SELECT * FROM {self._rows}")
 
     def take_back(self) -> None:

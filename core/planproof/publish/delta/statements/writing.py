@@ -19,17 +19,17 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import format_ddl
+from planproof_engine.types import Char, String, Varchar, format_ddl
 
 _MODE = "delta.columnMapping.mode"
-_OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
-_MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
+_TEXTS = (String, Char, Varchar)
 
 
 class StagedRows(StagedVersion):
@@ -51,17 +51,19 @@ class Replacement:
         name = job.names.target.quoted
         base = self._tables.state(stored or wanted or self._tables.place(name))
         refuse_replacement(job, base, wanted, maps=True)
+        _refuse_options(job)
         sweep_earlier(LEFT, job, find_home(job))
         publication = StatementPublication(job, self._tables, base, "replace")
         # All rows are new: others' do not matter, unless the query, or a limit, looks at them.
         reads = self._tables.is_read(name, base.location, job.examined.sql)
         publication.exact = reads or bool(job.draft.settings.limits)
-        publication.settings = {_OVERWRITES: "static"}
         return publication
 
     def stage(self, job: Job, publication: StatementPublication) -> str:
         base, target = publication.base, job.target
-        verb = "CREATE TABLE" if base.version < 0 else "CREATE OR REPLACE TABLE"
+        # A plain CREATE fails where others were faster, and where the folder holds what is no table.
+        is_free = base.version < 0 and not publication.notebook.store.names(base.location)
+        verb = "CREATE TABLE" if is_free else "CREATE OR REPLACE TABLE"
         clauses = describe_table(job.model)
         if job.model.options.get("location_root") or (target is not None and not target.managed):
             clauses.append(f"LOCATION {quote_literal(base.location)}")
@@ -81,6 +83,16 @@ class Replacement:
     def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
+
+
+def _refuse_options(job: Job) -> None:
+    given = [str(name) for name in job.model.options.get("options") or {}]
+    for name in given:
+        if name.lower() in ("path", "usermetadata"):
+            raise Refused(
+                f"{job.model.name} sets the option {name} of its table, which planproof itself says in this session: "
+                "use location_root for a place, and spark.databricks.delta.commitInfo.userMetadata for a text"
+            )
 
 
 @dataclass
@@ -112,13 +124,13 @@ class Change:
         return publication
 
     def stage(self, job: Job, publication: StatementPublication) -> str:
-        change, base, names = self.evolution, publication.base, job.examined.planes.analyzed.names
+        change, base = self.evolution, publication.base
         assert change is not None
         fed = replace(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
         publication.commits = lambda: write(fed, publication.target, change.after)
-        publication.settings = {_MERGES_SCHEMAS: "true"} if change.columns else {}
-        known = ColumnNames(names)
-        partition_by = base.partition_by if all(name in known for name in base.partition_by) else ()
+        publication.prepares = _add_columns(publication.target, change)
+        publication.operations = ("MERGE",) if job.model.incremental_strategy == "merge" else ("WRITE",)
+        partition_by = _find_partitions(job, publication)
         statement = _stage_rows(job, publication, partition_by, str(base.properties.get(_MODE, "none")))
         self._describe_rows_after(job, fed, publication, change)
         return statement
@@ -152,8 +164,32 @@ def _stage_rows(job: Job, publication: StatementPublication, partition_by: tuple
         clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
     query = drop_terminators(job.examined.sql)
     statement = "\n".join([f"CREATE TABLE {publication.rows}", *clauses, "AS", query])
-    job.session.write(statement)
+    publication.stage(statement)
     return statement
+
+
+def _add_columns(table: str, change: Evolution) -> tuple[str, ...]:
+    """A commit of its own, as in dbt: a setting that lets the other statement add them holds for all threads."""
+    return (f"ALTER TABLE {table} ADD COLUMNS ({column_list(change.columns)})",) if change.columns else ()
+
+
+def _find_partitions(job: Job, publication: StatementPublication) -> tuple[str, ...]:
+    """The partitions in which the rows are staged. What is merged stays as it is for the clauses: they may ask for an
+    empty text."""
+    produced, partition_by = ColumnNames(job.examined.planes.analyzed.names), publication.base.partition_by
+    if not all(name in produced for name in partition_by):
+        return ()
+    if job.model.incremental_strategy != "merge":
+        return partition_by
+    texts = ColumnNames(
+        f.name for f in publication.base.schema if f.name in ColumnNames(partition_by) and isinstance(f.type, _TEXTS)
+    )
+    if texts:
+        names = job.examined.planes.analyzed.names
+        quoted = [(name, quote_parts((name,))) for name in names]
+        columns = ", ".join(f"nullif({q}, '') AS {q}" if name in texts else q for name, q in quoted)
+        publication.reads_as_stored = f"(SELECT {columns} FROM {publication.rows})"
+    return ()
 
 
 def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolution, by_partition: bool) -> str:
@@ -183,8 +219,9 @@ def _merge_a_copy(job: Job, publication: StatementPublication, change: Evolution
     version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
     try:
-        with job.session.change_settings(publication.settings):
-            write(job, copy, change.after)
+        for statement in _add_columns(copy, change):
+            job.session.rows(statement)
+        write(job, copy, change.after)
     except SparkFailure as failure:
         said = describe_forbidden_row(job, failure)
         if said is None:
