@@ -77,10 +77,15 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
         return None, str(failure)
     if found is None:
         return _undo(session, store, location, note, is_late)
+    if session.registered_table(note.target) is None:
+        if note.quarantine is not None:
+            take_back(session, store, note.quarantine)
+        return (
+            "undone",
+            f"it had been committed to {note.location}, which has no name: the model's next run replaces it",
+        )
     for folder in (note.folder, *note.others, note.folder + BAD):
         store.delete(folder)
-    if session.registered_table(note.target) is None:
-        return None, f"it had been committed to {note.location}, which the catalog does not call {note.target}"
     return "finished", "it had been committed"
 
 

@@ -30,7 +30,7 @@ from planproof.session.delta.statements import DeltaStatements, Version, is_conf
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import local, store_of
+from planproof.session.store import encode_uri, local, store_of
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -127,7 +127,7 @@ class StatementPublication(WrittenTable):
 
     def list_paths(self) -> Sequence[str]:
         """The data files of the one commit: what Delta writes together later holds the same rows."""
-        return [join(self.folder, unquote(path)) for path in list_added_paths(self._read_commit())]
+        return [encode_uri(join(self.folder, unquote(path))) for path in list_added_paths(self._read_commit())]
 
     @property
     def unread(self) -> str | None:
@@ -278,6 +278,8 @@ class StatementPublication(WrittenTable):
         if found is None or not self._is_own(found):
             return False
         if self.tables.find_id(self.entry.target) != self.tables.find_id(self.target):
+            if self.base.version < 0 and not self._is_unanswered:
+                return False  # Delta had written the new table's log when the catalog refused its name.
             raise SparkFailure(
                 f"its rows were committed to {self.base.location}, and the catalog calls no such table "
                 f"{self.entry.target}",
