@@ -22,7 +22,9 @@ from planproof.session.classic import ClassicSession
 from planproof.session.store import RoutedStore
 from planproof.settings import Settings
 
-if os.environ.get("DELTA_BY") == "statements":  # As Thrift and Connect reach Delta's tables.
+BY_STATEMENTS = os.environ.get("DELTA_BY") == "statements"
+"""As Thrift and Connect reach Delta's tables."""
+if BY_STATEMENTS:
     ClassicSession.delta = lambda self: None  # type: ignore[method-assign]
 
 Rows = list[tuple[Any, ...]]

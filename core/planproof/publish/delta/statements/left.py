@@ -35,7 +35,7 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> Non
         raise Disbelieved("base, branch, staging, is_new: no such publish of a Delta table says this of them")
     if note.folder is None or not is_same_location(note.folder, staged):
         raise Disbelieved(f"folder: {note.folder} is not where this publish wrote")
-    if len(note.others) != 1 or not is_same_location(note.others[0], staged + AFTER):
+    if not all(is_same_location(other, staged + AFTER) for other in note.others):
         raise Disbelieved(f"others: {', '.join(note.others)} is not where this publish wrote")
     table = session.registered_table(note.target)
     if table is not None and not is_same_location(decode_uri(table.location or ""), note.location):
