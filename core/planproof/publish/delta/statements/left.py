@@ -14,7 +14,7 @@ from planproof.publish.notes.believed import (
     verify_names,
 )
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
+from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young
 from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
@@ -64,7 +64,8 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
         return None, f"{note.target} is not there any more, or has another name"
     if tables.find_version(note.location) < note.base:
         return None, f"{note.location} is not the table that it began on"
-    is_late = note.step == "commit" or store.exists(taken_mark(location))
+    # An owner that may be alive begins no commit any more, now that its mark is there; it may be at one.
+    is_late = note.step == "commit" or _read_step(store, location) == "commit"
     if is_late:
         # A statement that Spark carries out late fails without its rows, unless it has read them.
         store.delete(note.folder)
@@ -87,6 +88,14 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
     for folder in (note.folder, *note.others, note.folder + BAD):
         store.delete(folder)
     return "finished", "it had been committed"
+
+
+def _read_step(store: Store, location: str) -> str | None:
+    """The step that a note names by now."""
+    try:
+        return Note.from_json(store.read(location) or "").step
+    except ValueError:
+        return None
 
 
 def _undo(session: Session, store: Store, location: str, note: Note, is_late: bool) -> Found:

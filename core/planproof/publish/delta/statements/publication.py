@@ -151,7 +151,11 @@ class StatementPublication(WrittenTable):
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
         self.stop_if_evicted()
-        self.notebook.write(step=name)
+        if not self.notebook.write(step=name) and name == "commit":
+            # A recovery that did not read of a commit takes it that there is none.
+            self.entry.step = "refused"
+            self.stop_if_evicted()
+            raise Refused(f"{self.entry.model}: {self.notebook.location} cannot be written any more", transient=True)
 
     def stage(self, statement: str) -> None:
         """Writes the staged rows."""
