@@ -20,7 +20,7 @@ def audit(job: Job, publication: WrittenTable, staged: StagedWrite, says_types: 
     facts = _read(job, publication, schema, says_types)
     if publication.entry.strategy == "change":
         facts = drop_rows_rewritten(job, facts)
-    judged = drop_undone_evidence(job.examined, publication.state().partition_by)
+    judged = drop_undone_evidence(job.examined, publication.partition_by)
     decide(job, facts, judged, staged, lambda: change_of_log(job, publication))
 
 

@@ -23,6 +23,11 @@ class WrittenTable(NotedPublication):
         """The table that was written."""
 
     @property
+    def partition_by(self) -> Sequence[str]:
+        """The columns by which the target will be partitioned."""
+        return self.state().partition_by
+
+    @property
     def unread(self) -> str | None:
         """Why its files do not tell what is promised; None where they do."""
         state = self.state()

@@ -130,6 +130,11 @@ class StatementPublication(WrittenTable):
         return [encode_uri(join(self.folder, unquote(path))) for path in list_added_paths(self._read_commit())]
 
     @property
+    def partition_by(self) -> Sequence[str]:
+        """What is merged is not staged in partitions."""
+        return self.base.partition_by if self.entry.strategy == "change" else super().partition_by
+
+    @property
     def unread(self) -> str | None:
         return super().unread if self.reads_as_stored is None else _EMPTY_TEXTS
 
