@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from planproof.session.delta.protocol import LogState, is_delta_catalog
@@ -32,6 +32,7 @@ _NO_TABLE = (
 )
 """What is said of a folder, or a name, that is no Delta table. Spark 3.5 has no condition for a view."""
 _CONFLICT = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_MAX_COMMIT_RETRIES")
+_CONFLICTS = re.compile(r"\b(Concurrent\w+|MetadataChanged|ProtocolChanged)Exception\b")
 _COMMITTING = threading.Lock()
 """A mark is a setting, and the threads of a Connect client share one session."""
 _ANALYZED = "== analyzed logical plan =="
@@ -99,7 +100,7 @@ class DeltaStatements:
         metadata = {
             "id": id,
             "partitionColumns": _parse(partition_by, list),
-            "configuration": _parse(properties, dict),
+            "configuration": self._read_properties(relation, properties),
         }
         clustering = ["clustering"] if _parse(clustered_by, list) else []
         protocol = {
@@ -161,16 +162,25 @@ class DeltaStatements:
         own = re.escape(".".join(split_name(name)[-2:]).lower())
         return location.lower() in text or re.search(rf"{_UNNAMED}|(?<!\w){own}(?!\w)", text) is not None
 
+    def take_turns(self) -> AbstractContextManager[object]:
+        """Within it no other thread of a session that threads share sets a mark."""
+        return nullcontext() if self._session.capabilities.kind == "thrift" else _COMMITTING
+
     @contextmanager
     def mark(self, mark: str) -> Iterator[None]:
-        """What this session commits within the block is the mark's in the history."""
-        with ExitStack() as stack:
-            if self._session.capabilities.kind != "thrift":
-                stack.enter_context(_COMMITTING)
-            given = self._session.setting(_SAID)
-            said = f"{_MARK}{mark} {given}" if given else _MARK + mark
-            stack.enter_context(self._session.change_settings({_SAID: said}))
+        """What this session commits within the block is the mark's in the history. It is done in turns."""
+        given = self._session.setting(_SAID)
+        with self._session.change_settings({_SAID: f"{_MARK}{mark} {given}" if given else _MARK + mark}):
             yield
+
+    def _read_properties(self, relation: str, said: Any) -> dict[str, str]:
+        """The Thrift server writes a map as a text that is JSON only where no value holds a quote."""
+        if not isinstance(said, str):
+            return dict(said or {})
+        try:
+            return dict(_parse(said, dict))
+        except SparkFailure:
+            return {str(key): str(value) for key, value, *_ in self._session.rows(f"SHOW TBLPROPERTIES {relation}")}
 
     def _list_versions(self, location: str, most: int) -> list[Version]:
         """The newest versions, the newest first; none for no table."""
@@ -194,7 +204,7 @@ class DeltaStatements:
 def is_conflict(error: Exception) -> bool:
     """Whether Delta refused a commit for what others have committed meanwhile."""
     said = f"{getattr(error, 'condition', None) or ''} {error}"
-    return any(condition in said for condition in _CONFLICT)
+    return any(condition in said for condition in _CONFLICT) or _CONFLICTS.search(said) is not None
 
 
 def _is_missing(error: Exception) -> bool:

@@ -19,6 +19,7 @@ from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.states import STATES
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import Session, SparkFailure
@@ -65,10 +66,11 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
     if tables.find_version(note.location) < note.base:
         return None, f"{note.location} is not the table that it began on"
     # An owner that may be alive begins no commit any more, now that its mark is there; it may be at one.
-    is_late = note.step == "commit" or _read_step(store, location) == "commit"
+    is_late = STATES[note.step].late or STATES[_read_step(store, location)].late
     if is_late:
         # A statement that Spark carries out late fails without its rows, unless it has read them.
-        store.delete(note.folder)
+        for folder in (note.folder, note.folder + BAD):
+            store.delete(folder)
     try:
         # A note may name a later version than the one that it began on.
         found = tables.find_commit(note.location, note.base, run) or tables.find_mark(note.location, run)
@@ -79,23 +81,25 @@ def _settle(session: Session, store: Store, location: str, note: Note, force: bo
     if found is None:
         return _undo(session, store, location, note, is_late)
     if session.registered_table(note.target) is None:
-        if note.quarantine is not None:
-            take_back(session, store, note.quarantine)
-        return (
-            "undone",
-            f"it had been committed to {note.location}, which has no name: the model's next run replaces it",
-        )
+        return _give_up(store, location, note)
     for folder in (note.folder, *note.others, note.folder + BAD):
         store.delete(folder)
     return "finished", "it had been committed"
 
 
-def _read_step(store: Store, location: str) -> str | None:
+def _read_step(store: Store, location: str) -> str:
     """The step that a note names by now."""
     try:
         return Note.from_json(store.read(location) or "").step
     except ValueError:
-        return None
+        return "begin"
+
+
+def _give_up(store: Store, location: str, note: Note) -> Found:
+    said = f"it had been committed to {note.location}, which the catalog does not call {note.target}"
+    if is_young(store, location):
+        return "left", f"{said}; recover again in {SETTLES // 60} minutes"
+    return (None, said) if note.quarantine is not None else ("undone", f"{said}: the model's next run replaces it")
 
 
 def _undo(session: Session, store: Store, location: str, note: Note, is_late: bool) -> Found:
@@ -108,10 +112,10 @@ def _undo(session: Session, store: Store, location: str, note: Note, is_late: bo
 
 def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:
     """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
-    if session.registered_table(bad_rows.table) is not None:
-        delete_rows(session, bad_rows)
     if bad_rows.folder is not None:
         store.delete(bad_rows.folder)
+    if session.registered_table(bad_rows.table) is not None:
+        delete_rows(session, bad_rows)
 
 
 LEFT = {FORMAT: Left(_verify, _settle)}

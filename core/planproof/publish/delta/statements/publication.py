@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import LOG, list_added_paths, read_action
+from planproof.publish.delta.actions import LOG, UnknownAction, list_added_paths, read_action
 from planproof.publish.delta.publication import PATIENCE, looks_at_all
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
@@ -89,6 +89,8 @@ class StatementPublication(WrittenTable):
         self._session, self._base, self._mark, self._home = job.session, base, names.stamp, home
         self._is_registered = job.target is not None
         self._state: LogState | None = None
+        self._files: list[str] = []
+        self._written: str | None = None
         self._version: Version | None = None
         self._replaced: list[Version] = []
         self._is_unanswered = False
@@ -107,7 +109,12 @@ class StatementPublication(WrittenTable):
         this machine does not see."""
         if self._state is None:
             commit = self._read_commit()
-            metadata, protocol = (read_action(commit, kind) for kind in ("metaData", "protocol"))
+            try:
+                info, metadata, protocol = (read_action(commit, k) for k in ("commitInfo", "metaData", "protocol"))
+                self._files = list_added_paths(commit)
+            except UnknownAction as unknown:
+                raise SparkFailure(f"{self.folder}: {unknown}", outside=True) from unknown
+            self._written = (info.get("operationMetrics") or {}).get("numOutputRows")
             schema = declared_schema(str(metadata["schemaString"]))
             self._state = LogState(self.folder, 0, schema, metadata, protocol)
         return self._state
@@ -127,7 +134,8 @@ class StatementPublication(WrittenTable):
 
     def list_paths(self) -> Sequence[str]:
         """The data files of the one commit: what Delta writes together later holds the same rows."""
-        return [encode_uri(join(self.folder, unquote(path))) for path in list_added_paths(self._read_commit())]
+        self.state()
+        return [encode_uri(join(self.folder, unquote(path))) for path in self._files]
 
     @property
     def partition_by(self) -> Sequence[str]:
@@ -162,13 +170,14 @@ class StatementPublication(WrittenTable):
             self.stop_if_evicted()
             raise Refused(f"{self.entry.model}: {self.notebook.location} cannot be written any more", transient=True)
 
-    def stage(self, statement: str) -> None:
-        """Writes the staged rows."""
+    @contextmanager
+    def ask(self) -> Iterator[None]:
+        """Remembers of the statements within the block whether Spark has answered them."""
         self._is_unanswered = True
         try:
-            self._session.write(statement)
+            yield
         except (AnalysisError, SparkFailure) as error:
-            self._is_unanswered = _is_unanswered(error)
+            self._is_unanswered = isinstance(error, SparkFailure) and error.outside and not error.condition
             raise
         self._is_unanswered = False
 
@@ -176,17 +185,17 @@ class StatementPublication(WrittenTable):
         """One statement. Raises `Moved`, and `SparkFailure`."""
         assert self.commits is not None, "it was staged"
         self.note("commit")
-        with self._keep_others_out():
+        # Whoever waits for others looks at the table afterwards.
+        with self.tables.take_turns(), self._keep_others_out():
             self._refuse_moved()
-            self._is_unanswered = True
             try:
-                for statement in self.prepares:
-                    self._session.rows(statement)
-                with self.tables.mark(self._mark):
-                    self.commits()
+                with self.ask():
+                    for statement in self.prepares:
+                        self._session.rows(statement)
+                    with self.tables.mark(self._mark):
+                        self.commits()
             except (AnalysisError, SparkFailure) as error:
                 self._explain(error)
-        self._is_unanswered = False
         self.step("clean")
         with suppress(SparkFailure, AnalysisError):
             self._look_back()
@@ -232,8 +241,7 @@ class StatementPublication(WrittenTable):
         return self._session.registered_table(self.entry.target) is not None or self.tables.find_id(self.target) != id
 
     def _explain(self, error: AnalysisError | SparkFailure) -> None:
-        """Raises what a statement that failed means for the publish. Who has Spark's answer knows that it has ended."""
-        self._is_unanswered = _is_unanswered(error)
+        """Raises what a statement that failed means for the publish."""
         is_taken = self.base.version < 0 and (error.condition or "") in _TAKEN and self._is_there_now()
         if is_conflict(error) or is_taken:
             self.step("refused")
@@ -284,8 +292,15 @@ class StatementPublication(WrittenTable):
     def is_committed(self) -> bool:
         """Raises `SparkFailure` where nobody can tell."""
         found = self.tables.find_commit(self.base.location, self.base.version, self._mark)
-        if found is None or not self._is_own(found):
+        # Threads may share one session, and with it the mark.
+        if found is None or not any(name in found.operation.upper() for name in self.operations):
             return False
+        rows = None if "MERGE" in self.operations else found.metrics.get("numOutputRows")
+        if None not in (rows, self._written) and str(rows) != str(self._written):
+            raise SparkFailure(
+                f"version {found.number} of {self.base.location} has {rows} rows, and {self._written} were staged",
+                outside=True,
+            )
         if self.tables.find_id(self.entry.target) != self.tables.find_id(self.target):
             if self.base.version < 0 and not self._is_unanswered:
                 return False  # Delta had written the new table's log when the catalog refused its name.
@@ -295,12 +310,6 @@ class StatementPublication(WrittenTable):
                 outside=True,
             )
         return True
-
-    def _is_own(self, version: Version) -> bool:
-        """Whether a version is this publish's: threads may share one session, and with it the mark."""
-        rows = version.metrics.get("numSourceRows" if "MERGE" in self.operations else "numOutputRows")
-        is_named = any(name in version.operation.upper() for name in self.operations)
-        return is_named and (rows is None or str(rows) == str(self.count()))
 
     def is_alone(self) -> bool:
         if self._version is None or self.is_on_top:
@@ -341,7 +350,8 @@ class StatementPublication(WrittenTable):
             # Without its rows the statement fails, if Spark has not read them yet. The note stays: a recovery looks
             # for what comes late.
             with suppress(SparkFailure):
-                self.notebook.store.delete(self.folder)
+                for location in (self.folder, self.folder + BAD):
+                    self.notebook.store.delete(location)
             self.close()
             if target is Target.EITHER:
                 raise SparkFailure(
@@ -352,11 +362,6 @@ class StatementPublication(WrittenTable):
             self.discard()
         self.close()
         return ending
-
-
-def _is_unanswered(error: Exception) -> bool:
-    """Whether nobody knows if Spark still carries the statement out."""
-    return isinstance(error, SparkFailure) and error.outside and not error.condition
 
 
 def find_home(job: Job) -> str:

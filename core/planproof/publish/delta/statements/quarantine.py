@@ -32,7 +32,7 @@ class StatementQuarantine(NotedQuarantine[StatementPublication]):
             raise SparkFailure(f"{bad.table} is gone", outside=True)
         folder = publication.folder + BAD
         noted = QuarantinedFiles(bad.table, bad.names.stamp, folder)
-        publication.bad_rows = StagedBadRows(self._session, self._tables, store_of(self._session), noted)
+        publication.bad_rows = StagedBadRows(self._session, publication, store_of(self._session), noted)
         self.note(noted, publication)
         rows = quote_parts(("delta", folder))
         self._session.rows(f"CREATE TABLE {rows} USING delta AS SELECT * FROM {bad.table} WHERE false")
@@ -42,15 +42,18 @@ class StatementQuarantine(NotedQuarantine[StatementPublication]):
 class StagedBadRows:
     """The bad rows of one publish, staged beside the target. `noted` names their folder."""
 
-    def __init__(self, session: Session, tables: DeltaStatements, store: Store, noted: QuarantinedFiles) -> None:
-        self._session, self._tables, self._store, self.noted = session, tables, store, noted
+    def __init__(
+        self, session: Session, publication: StatementPublication, store: Store, noted: QuarantinedFiles
+    ) -> None:
+        self._session, self._publication, self._store, self.noted = session, publication, store, noted
         self._rows = quote_parts(("delta", noted.folder or ""))
 
     def count(self) -> int:
         return int(self._session.rows(f"SELECT count(*) FROM {self._rows}")[0][0])
 
     def commit(self) -> None:
-        with self._tables.mark(self.noted.run):
+        tables = self._publication.tables
+        with tables.take_turns(), self._publication.ask(), tables.mark(self.noted.run):
             self._session.rows(f"INSERT INTO {self.noted.table} BY NAME SELECT * FROM {self._rows}")
 
     def take_back(self) -> None:

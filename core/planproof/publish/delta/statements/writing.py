@@ -137,13 +137,13 @@ class Change:
 
     def _describe_rows_after(self, job: Job, fed: Job, publication: StatementPublication, change: Evolution) -> None:
         strategy, base = job.model.incremental_strategy, publication.base
-        if strategy == "merge":
-            if publication.exact:
-                publication.after = _merge_a_copy(fed, publication, change)
-            return
         by_partition = overwrites_partitions(job, base.partition_by)
         publication.replaces_all = strategy == "insert_overwrite" and not by_partition
-        if not publication.replaces_all:
+        if not publication.exact or publication.replaces_all:
+            return
+        if strategy == "merge" or _is_stored_otherwise(job):
+            publication.after = _write_a_copy(fed, publication, change)
+        else:
             publication.after = _add_kept_rows(job, publication, change, strategy == "insert_overwrite")
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
@@ -164,7 +164,8 @@ def _stage_rows(job: Job, publication: StatementPublication, partition_by: tuple
         clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
     query = drop_terminators(job.examined.sql)
     statement = "\n".join([f"CREATE TABLE {publication.rows}", *clauses, "AS", query])
-    publication.stage(statement)
+    with publication.ask():
+        job.session.write(statement)
     return statement
 
 
@@ -181,9 +182,8 @@ def _find_partitions(job: Job, publication: StatementPublication) -> tuple[str, 
         return ()
     if job.model.incremental_strategy != "merge":
         return partition_by
-    texts = ColumnNames(
-        f.name for f in publication.base.schema if f.name in ColumnNames(partition_by) and isinstance(f.type, _TEXTS)
-    )
+    own = ColumnNames(partition_by)
+    texts = ColumnNames(f.name for f in job.examined.planes.analyzed if f.name in own and isinstance(f.type, _TEXTS))
     if texts:
         names = job.examined.planes.analyzed.names
         quoted = [(name, quote_parts((name,))) for name in names]
@@ -213,8 +213,15 @@ def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolutio
     return f"({rows} UNION ALL SELECT {', '.join(added)} FROM {publication.rows})"
 
 
-def _merge_a_copy(job: Job, publication: StatementPublication, change: Evolution) -> str:
-    """A copy of the table, merged as the table will be: keys, limits and data tests look at it."""
+def _is_stored_otherwise(job: Job) -> bool:
+    """Whether the table gives columns values of its own (defaults, padded texts) that the model's rows do not have."""
+    assert job.target is not None
+    produced = ColumnNames(job.examined.planes.analyzed.names)
+    return any(f.name not in produced or isinstance(f.type, Char) for f in job.target.schema)
+
+
+def _write_a_copy(job: Job, publication: StatementPublication, change: Evolution) -> str:
+    """A copy of the table, changed as the table will be: keys, limits and data tests look at it."""
     copy = quote_parts(("delta", publication.folder + AFTER))
     version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
