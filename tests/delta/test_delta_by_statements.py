@@ -135,6 +135,18 @@ def test_columns_come_with_their_rows(session: Session, name: str) -> None:
     assert rows(session, name)[-1] == (7, "x", 1)
 
 
+def test_columns_that_the_table_fills(session: Session, name: str) -> None:
+    """Keys are counted over what the table will hold, defaults included."""
+    supported = "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+    session.rows(f"create table {name} (id bigint, v string, n int default 5) using delta {supported}")
+    columns = [("id", "bigint", False), ("v", "string", True)]
+    for number, outcome in (("n", "rejected"), ("id", "published")):
+        unique = Contract(columns, [{"type": "unique", "columns": [number]}])
+        report = publish(session, name, GOOD, contract=unique, **ADDED)
+        assert report.outcome == outcome, report.findings
+    assert session.rows(f"select distinct n from {name}") == [(5,)]
+
+
 def test_keys_are_counted_over_the_table_as_it_will_be(session: Session, name: str) -> None:
     unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
     assert publish(session, name, GOOD).outcome == "published"
@@ -335,6 +347,7 @@ def test_terms_of_the_table_and_bad_rows(session: Session, name: str) -> None:
         "'delta.enableRowTracking' = 'true'",
         "'delta.enableInCommitTimestamps' = 'true'",
         "'delta.checkpointPolicy' = 'v2'",
+        "'note' = 'a \"quoted\" text'",
     ],
 )
 def test_tables_of_every_kind(session: Session, name: str, properties: str) -> None:
