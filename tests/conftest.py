@@ -259,6 +259,25 @@ def thrift(
         yield address
 
 
+@pytest.fixture(scope="module")
+def connect(spark: Any, ports: Any) -> Iterator[Any]:
+    """A client's session on a Connect server that is started in this Spark, and is stopped afterwards."""
+    from pyspark.sql.connect.session import SparkSession
+
+    port = ports.free()
+    spark._jsc.sc().conf().set("spark.connect.grpc.binding.address", "127.0.0.1")
+    spark._jsc.sc().conf().set("spark.connect.grpc.binding.port", str(port))
+    # py4j cannot look into the service's own class, which names classes under other packages than they are shipped in.
+    server = getattr(spark._jvm, "org.apache.spark.sql.connect.SparkConnectPlugin")().driverPlugin()
+    server.init(spark._jsc.sc(), None)
+    try:
+        client = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        yield client
+        client.stop()
+    finally:
+        server.shutdown()
+
+
 @pytest.fixture
 def example_project(tmp_path: Path) -> Path:
     """A copy of the example's dbt project."""

@@ -177,7 +177,9 @@ class Gate:
         state = self.here.running
         if state is None or state.seed is None or state.seed.made is None:
             return
-        seed = state.seed.analyze_once(self.reach.find_spark())
+        seed = state.seed
+        if self.reach.is_shared:
+            seed = seed.analyze_once(self.reach.find_spark())
         # dbt has put the new table into its cache where it ends without a statement.
         self.here.change(state, seed=seed, put_off=())
         if self._publish(seed.make_model(state.node.model)) is None:
@@ -262,7 +264,7 @@ class Gate:
     def _drop_seed_views(self) -> None:
         state = self.here.state
         if state is not None and state.seed is not None and state.seed.views:
-            state.seed.drop_views(self.reach.find_spark())
+            state.seed.drop_views(self.reach.open_session())
 
     def mark_stored(self, relation: Relation | None) -> Relation | None:
         """The relation, marked as Iceberg's where it is the table of the snapshot that runs: dbt-spark does not see

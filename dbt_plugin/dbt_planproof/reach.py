@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import planproof.session
 from planproof.publish.transaction.names import Refused, join, parent
 from planproof.publish.transaction.places import database_root
+from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.origin import AnalysisError
@@ -113,12 +114,11 @@ class Reach:
 
     def find_delta_obstacle(self) -> str | None:
         """Why Delta tables cannot be guarded, None where they can."""
-        tables = self.open_session().delta()
+        session = self.open_session()
+        tables = session.delta()
         if tables is None:
-            return (
-                "its file format is delta, whose log is written in Spark's driver, and this connection does not reach "
-                "it: run dbt with method: session, where Spark runs in dbt's own process"
-            )
+            obstacle = DeltaStatements(session).find_obstacle()
+            return None if obstacle is None else f"its file format is delta, and {obstacle}"
         return None if tables.is_there else "its file format is delta, and the session's own catalog is not Delta's"
 
     def find_other_catalog(self) -> str | None:

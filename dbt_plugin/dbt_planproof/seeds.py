@@ -59,8 +59,8 @@ class Seed:
         return replace(self, views=(*self.views, view)), statement
 
     def analyze_once(self, spark: Any) -> Seed:
-        """The seed with its batches in views that are read without being parsed: a view that is made of a text is
-        parsed each time, one of an analyzed plan never again."""
+        """The seed with its batches in views of a SparkSession that are read without being parsed: a view that is made
+        of a text is parsed each time, one of an analyzed plan never again."""
         views = []
         for view in self.views:
             views.append(f"{view}_rows")
@@ -79,9 +79,9 @@ class Seed:
         for view in self.views:
             yield f"INSERT INTO {quote_parts(self.made.relation)} SELECT * FROM {quote_parts((view,))}"
 
-    def drop_views(self, spark: Any) -> None:
+    def drop_views(self, session: Session) -> None:
         for view in self.views:
-            spark.catalog.dropTempView(view)
+            session.rows(f"DROP VIEW IF EXISTS {quote_parts((view,))}")
 
     def _list_selects(self) -> Iterator[str]:
         assert self.made is not None

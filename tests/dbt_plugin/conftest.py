@@ -3,43 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from projects import Dbt, fresh_name, project_files
+from projects import Dbt, ThriftDbt, project_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class ThriftDbt(Dbt):
-    """The same on a Thrift server, which is asked through a connection of its own."""
-
-    def __init__(self, root: Path, connection: Any) -> None:
-        self.root, self.connection = root, connection
-        self.schema = fresh_name()
-        self.ask(f"create database {self.schema}")
-
-    def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        cursor = self.connection.cursor()
-        try:
-            cursor.execute(sql)
-            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
-        except TypeError:
-            return []  # Spark 3.5 announces a result for statements that have none.
-        finally:
-            cursor.close()
-
-    def rows(self, name: str) -> list[tuple[Any, ...]]:
-        return sorted(self.ask(f"select * from {self.schema}.{name}"), key=str)
-
-    def state(self, name: str) -> tuple[str, list[str]]:
-        self.ask(f"refresh table {self.schema}.{name}")
-        return str(self.ask(f"describe {self.schema}.{name}")), sorted(map(str, self.rows(name)))
-
-    def exists(self, name: str) -> bool:
-        return (name,) in [row[1:2] for row in self.ask(f"show tables in {self.schema}")]
 
 
 @pytest.fixture(scope="module")

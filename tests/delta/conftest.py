@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark_settings() -> dict[str, str]:
     return delta_settings()
+
+
+@pytest.fixture(scope="session")
+def thrift_settings() -> Callable[[Path], dict[str, str]]:
+    def settings(home: Path) -> dict[str, str]:
+        found = delta_settings()
+        # A connection that is lost closes the loader of `spark.jars`: classes that nobody used before are gone then.
+        return {**found, "spark.driver.extraClassPath": found.pop("spark.jars").replace(",", os.pathsep)}
+
+    return settings
 
 
 @pytest.fixture(scope="module")

@@ -122,3 +122,32 @@ def publish_once(dbt: Dbt, settings: str = "{}") -> None:
     dbt.write({"models/number.sql": NUMBER.format(settings=settings, value=1)})
     assert dbt.run("run", "--select", "number").success, dbt.results
     dbt.write({"models/number.sql": NUMBER.format(settings=settings, value=2)})
+
+
+class ThriftDbt(Dbt):
+    """The same on a Thrift server, which is asked through a connection of its own."""
+
+    def __init__(self, root: Path, connection: Any) -> None:
+        self.root, self.connection = root, connection
+        self.schema = fresh_name()
+        self.ask(f"create database {self.schema}")
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor()
+        try:
+            cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        except TypeError:
+            return []  # Spark 3.5 announces a result for statements that have none.
+        finally:
+            cursor.close()
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted(self.ask(f"select * from {self.schema}.{name}"), key=str)
+
+    def state(self, name: str) -> tuple[str, list[str]]:
+        self.ask(f"refresh table {self.schema}.{name}")
+        return str(self.ask(f"describe {self.schema}.{name}")), sorted(map(str, self.rows(name)))
+
+    def exists(self, name: str) -> bool:
+        return (name,) in [row[1:2] for row in self.ask(f"show tables in {self.schema}")]

@@ -130,5 +130,8 @@ def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: 
         assert read_recorded(str(tmp_path), now + later) is None, "the run before left it"
     file.write_text(json.dumps({"format": 99}))
     assert read_recorded(str(tmp_path), now) is None
+    file.write_text(run_report("dbt build", [Report("m", "published")], now).to_json())
+    for asked in (["--target-path", "out"], ["--target-path=out"]):
+        assert read_recorded(str(tmp_path), now, {"DBT_TARGET_PATH": "/elsewhere"}, ["build", *asked]) is not None
     monkeypatch.setenv("DBT_TARGET_PATH", "/elsewhere")
     assert find_target_path(tmp_path, os.environ) == Path("/elsewhere")

@@ -5,7 +5,6 @@ tests/session/test_elsewhere.py has the whole story, on a server in a process of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,25 +13,6 @@ from planproof import Contract, Guard, Model
 
 pytest.importorskip("grpc")
 pytestmark = pytest.mark.needs_spark("4.0", "a Connect server in pip's package")
-
-
-@pytest.fixture
-def connect(spark: Any, ports: Any) -> Iterator[Any]:
-    """A client's session on a Connect server that is started in this Spark, and is stopped afterwards."""
-    from pyspark.sql.connect.session import SparkSession
-
-    port = ports.free()
-    spark._jsc.sc().conf().set("spark.connect.grpc.binding.address", "127.0.0.1")
-    spark._jsc.sc().conf().set("spark.connect.grpc.binding.port", str(port))
-    # py4j cannot look into the service's own class, which names classes under other packages than they are shipped in.
-    server = getattr(spark._jvm, "org.apache.spark.sql.connect.SparkConnectPlugin")().driverPlugin()
-    server.init(spark._jsc.sc(), None)
-    try:
-        client = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-        yield client
-        client.stop()
-    finally:
-        server.shutdown()
 
 
 def test_a_model_is_published_and_a_bad_one_is_not(connect: Any, database: str) -> None:

@@ -44,3 +44,13 @@ def test_a_cause_is_said_where_it_says_something_else():
     assert _add_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
     full = Java("Job aborted", Java("No space left on device"))
     assert _add_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
+
+
+def test_a_call_of_connect_that_got_no_answer_is_told_from_an_error_of_the_server() -> None:
+    pytest.importorskip("grpc")
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    for said, outside in (("status = StatusCode.UNAVAILABLE", True), ("(java.lang.RuntimeException) no", False)):
+        with pytest.raises(SparkFailure) as raised, translate_errors():
+            raise SparkConnectGrpcException(said)
+        assert raised.value.outside is outside, said

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TOO_LARGE = "PP113"
 _ON_TOP = "others changed the table after it was looked at, or may have, and this publish was committed on top of it"
+_OF_THE_WHOLE = ("PP507", "PP510", "PP511", "PP512", "PP513")
 _COMPARED_BY = {"files": "I5", "batches": "I2"}
 """The planes of what is stored, each with the invariant over it."""
 
@@ -81,8 +82,11 @@ class Draft:
         """Sets fields of the report's `details`."""
         self.details = evolve(self.details, **known)
 
-    def forget_rows_after(self) -> None:
-        """Takes back what the report says of the table after the publish: it was read before others changed it."""
+    def forget_rows_after(self, is_stale: bool = False) -> None:
+        """Takes back what the report says of the table after the publish: it was read before others changed it.
+        `is_stale`: so were the terms that all of its rows have to keep."""
+        if is_stale:
+            self.findings = [_doubt(f) if f.code in _OF_THE_WHOLE else f for f in self.findings]
         change = self.details.change
         if change is not None and self.effect is not Effect.REPLACES:
             self.set_details(change=evolve(change, after=TableVersion(None, (), _ON_TOP)))
@@ -179,3 +183,11 @@ def _is_left_to_audit(finding: Finding) -> bool:
     if finding.code in COUNTABLE:
         return finding.verdict is Verdict.UNPROVED
     return finding.code == "PP204" and finding.verdict is Verdict.WARNING
+
+
+def _doubt(finding: Finding) -> Finding:
+    """A term of the whole table, as nobody has counted it since others' commit."""
+    if finding.verdict is not Verdict.PROVED:
+        return finding
+    message = f"{finding.message}; {_ON_TOP}, so that it may not hold: run the model again"
+    return evolve(finding, verdict=Verdict.UNPROVED, evidence=None, message=message)

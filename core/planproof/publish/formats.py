@@ -12,6 +12,7 @@ from typing import Any
 from planproof.contract import Model
 from planproof.publish.delta import DeltaLake
 from planproof.publish.delta import left as delta
+from planproof.publish.delta.statements import left as delta_statements
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg import left as iceberg
 from planproof.publish.notes.notebook import Left
@@ -26,7 +27,7 @@ FORMATS: Mapping[str, Callable[[Session, Model], Format[Any]]] = {
     "delta": DeltaLake.over,
 }
 """Each raises `Refused` for a session, or a model, that it cannot serve."""
-LEFT: Mapping[str, Left] = {**iceberg.LEFT, **delta.LEFT}
+LEFT: Mapping[str, Left] = {**iceberg.LEFT, **delta.LEFT, **delta_statements.LEFT}
 """What a killed publish of a format without a journal leaves."""
 
 

@@ -146,7 +146,7 @@ class Publish(Generic[P]):
         """The target holds what was staged by now, and no failure here undoes that."""
         try:
             if self.publication.is_on_top:
-                self.job.draft.forget_rows_after()
+                self.job.draft.forget_rows_after(self.publication.is_stale)
             self.job.draft.add(self.steps.format.tell_of_others(self.publication))
         except Exception as error:
             self.job.draft.set_details(traceback=traceback.format_exc())

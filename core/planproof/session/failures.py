@@ -177,7 +177,9 @@ def _message(error: PySparkException) -> str:
 def _failure(error: PySparkException) -> SparkFailure:
     condition = versions.condition(error)
     java = getattr(error, "_origin", None)
-    outside = java is not None and _is_outside(java)
+    # Connect's client says so of a call that got no answer; a server's exception begins with its class.
+    is_lost = type(error).__name__ == "SparkConnectGrpcException" and not (condition or _message(error).startswith("("))
+    outside = is_lost or (java is not None and _is_outside(java))
     return SparkFailure(_add_cause(strip_message(_message(error), condition), java), condition, outside)
 
 

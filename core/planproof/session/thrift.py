@@ -264,7 +264,7 @@ def _translate(error: Exception) -> SparkFailure | AnalysisError:
     said = str(getattr(status, "errorMessage", None) or error)
     found = _CONDITION.search(said)
     if found is None:
-        outside = type(error).__module__.startswith(("thrift", "socket")) or isinstance(error, OSError)
+        outside = type(error).__module__.startswith(("thrift", "socket", "http")) or isinstance(error, OSError)
         return SparkFailure(_TAIL.sub("", said), outside=outside)
     condition, message = found.group(1), _TAIL.sub("", found.group(2))
     message = re.sub(r"^(?:[\w.$]+(?:Exception|Error): )?(?:\[[A-Z0-9_.]+\] )?", "", message).strip()

@@ -94,7 +94,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         mask_secrets(self.vars or {})
         with environment(self.env):
             ended = self._run_dbt()
-            report = read_recorded(self.project_dir, started)
+            report = read_recorded(self.project_dir, started, arguments=self.arguments())
         reports = report.reports if report is not None else ()
         remarks = [] if reports or not is_guarded_run(self.arguments()) else ["no model went through planproof"]
         form = self.publish_report(context, reports, started, remarks)

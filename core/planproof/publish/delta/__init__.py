@@ -11,6 +11,7 @@ from planproof.contract import Model
 from planproof.publish.delta.change import Change
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.quarantine import DeltaQuarantine
+from planproof.publish.delta.statements import ByStatements
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
@@ -26,15 +27,15 @@ class DeltaLake(NotedFormat[DeltaPublication]):
         self._session, self._tables = session, tables
 
     @classmethod
-    def over(cls, session: Session, model: Model) -> DeltaLake:
-        """Raises `Refused` where this session reaches no log of Delta's."""
+    def over(cls, session: Session, model: Model) -> DeltaLake | ByStatements:
+        """Raises `Refused` where this session's own catalog has no Delta tables."""
         tables = session.delta()
         if tables is None:
-            kind = session.capabilities.kind
-            raise Refused(
-                f"{model.name} is stored as delta, whose log is written in the JVM of a classic session; this one "
-                f"is of kind {kind}. Run it there (in dbt: method: session)"
-            )
+            by_statements = ByStatements(session)
+            obstacle = by_statements.find_obstacle()
+            if obstacle is not None:
+                raise Refused(f"{model.name} is stored as delta, and {obstacle}")
+            return by_statements
         if not tables.is_there:
             raise Refused(
                 f"{model.name} is stored as delta, and the session's own catalog is not Delta's: set "

@@ -156,6 +156,22 @@ def list_changes(commit: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
+def read_action(commit: str, kind: str) -> dict[str, Any]:
+    """The one action of a kind in a commit. Raises `UnknownAction` for none."""
+    try:
+        return next(dict(action[kind]) for action in _parse_actions([commit]) if kind in action)
+    except (ValueError, TypeError, AttributeError, StopIteration, RecursionError) as error:
+        raise UnknownAction(f"a commit of the staged rows holds no {kind} ({error!r:.200})") from error
+
+
+def list_added_paths(commit: str) -> list[str]:
+    """The files that a commit adds, as the log spells them. Raises `UnknownAction`."""
+    try:
+        return [str(action["add"]["path"]) for action in _parse_actions([commit]) if "add" in action]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnknownAction(f"a commit of the staged rows is damaged ({error!r:.200})") from error
+
+
 def list_lines(commit: str) -> list[str]:
     """A commit's actions as texts. A value may hold what else Unicode takes for the end of a line."""
     return commit.split("\n")

@@ -6,39 +6,34 @@ from planproof.invariants import registered
 from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import decide, drop_undone_evidence, read_paths
-from planproof.publish.delta.publication import DeltaPublication
+from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.logged_change import drop_rows_rewritten
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.staged_version import StagedVersion
+from planproof.publish.staged_write import StagedWrite
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.schema import PhysicalSchema
 
-_MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
 
-_FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"
-
-
-def audit(job: Job, publication: DeltaPublication, says_types: bool) -> None:
+def audit(job: Job, publication: WrittenTable, staged: StagedWrite, says_types: bool) -> None:
     """`says_types`: a column that is kept in another type than the query's is said."""
     schema = publication.published = publication.schema()
     facts = _read(job, publication, schema, says_types)
     if publication.entry.strategy == "change":
         facts = drop_rows_rewritten(job, facts)
-    judged = drop_undone_evidence(job.examined, publication.state().partition_by)
-    decide(job, facts, judged, StagedVersion(job, publication), lambda: change_of_log(job, publication))
+    judged = drop_undone_evidence(job.examined, publication.partition_by)
+    decide(job, facts, judged, staged, lambda: change_of_log(job, publication))
 
 
-def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_types: bool) -> Facts | None:
+def _read(job: Job, publication: WrittenTable, schema: PhysicalSchema, says_types: bool) -> Facts | None:
     """The planes `catalog` and `files` of what was staged; None where no footer tells of the columns."""
     draft, state = job.draft, publication.state()
     draft.read(Claim("catalog", schema))
     draft.add(registered.check(schema.drop_lengths(), job.examined.promised.drop_lengths()) if says_types else [])
-    unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
-    if unread is not None:
-        draft.mark_data_unread(unread)
+    if publication.unread is not None:
+        draft.mark_data_unread(publication.unread)
         return None
     planned = schema.drop_lengths().as_nullable()
-    paths = [job.session.local_path(path) or path for path in publication.staged.paths()]
+    paths = [job.session.local_path(path) or path for path in publication.list_paths()]
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     facts = read_paths(draft, paths, planned, state.partition_by, job.session, flags=False)
     return keep_trusted(job, publication, facts)

@@ -23,6 +23,7 @@ from planproof.publish.materialize.logged_change import (
 )
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
@@ -115,7 +116,7 @@ class Change:
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(replace(job, examined=counted), publication, says_types=False)
+        audit(replace(job, examined=counted), publication, StagedVersion(job, publication), says_types=False)
 
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

@@ -12,11 +12,12 @@ from planproof.judge.effect import Effect
 from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
 from planproof.publish.delta.actions import UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
+from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
-from planproof.publish.notes.publication import NotedPublication, Stage
+from planproof.publish.notes.publication import Stage
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
@@ -35,7 +36,7 @@ PATIENCE = 60.0
 """For so many seconds a replacement is tried on top of what others commit."""
 
 
-class DeltaPublication(NotedPublication):
+class DeltaPublication(WrittenTable):
     """A publish over a staged Delta table. `managed`: who drops the target has its files deleted.
 
     `whole`: something was counted over all rows that the table will hold, so that nobody may have added any since.
@@ -66,11 +67,10 @@ class DeltaPublication(NotedPublication):
             base=base.version,
         )
         super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
-        self.whole = self.needs_rows_after = _looks_at_all(job)
+        self.whole = self.needs_rows_after = looks_at_all(job)
         self.reads = True
         self.overwrites: Overwritten | None = None
         self.forbidden: str | None = None
-        self.published: PhysicalSchema | None = None
         self._session, self._is_registered = job.session, job.target is not None or _has_name(job, base)
         self._overwrites = job.model.incremental_strategy == "insert_overwrite" and strategy == "change"
         self._operation = _name_operation(strategy, job.model.incremental_strategy)
@@ -96,6 +96,9 @@ class DeltaPublication(NotedPublication):
 
     def schema(self) -> PhysicalSchema:
         return self.state().schema
+
+    def list_paths(self) -> list[str]:
+        return self.staged.paths()
 
     def new_rows(self) -> str:
         return self.staged.new_rows()
@@ -358,7 +361,7 @@ def _has_name(job: Job, base: LogState) -> bool:
     return stored is not None and is_same_location(decode_uri(stored), base.location)
 
 
-def _looks_at_all(job: Job) -> bool:
+def looks_at_all(job: Job) -> bool:
     """Whether what is promised is counted over all rows that the table will hold."""
     keys = list_declared(job.model, *OF_THE_WHOLE)
     return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None or bool(job.keys)

@@ -23,10 +23,11 @@ _NOT_CHANGED = {"identityColumns": "identity columns, whose next value is kept i
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
 
 
-def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
-    """Raises `Refused`. `wanted` is the location that the model asks for."""
+def refuse_replacement(job: Job, base: LogState, wanted: str | None, maps: bool = False) -> None:
+    """Raises `Refused`. `wanted` is the location that the model asks for; `maps`: Delta itself writes the table's
+    files, and names columns in them as the table does."""
     _refuse_features(job, base, _NOT_REPLACED)
-    if base.is_mapped and not _maps(job):
+    if base.is_mapped and not maps and not _maps(job):
         raise Refused(
             f"{job.model.name} maps its columns (delta.columnMapping.mode), and the model's tblproperties do not say "
             "so: a replacement would write files that the table cannot read. Set the mode in tblproperties, or drop "

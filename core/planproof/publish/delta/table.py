@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from planproof.contract import Model
 from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
@@ -15,6 +16,7 @@ from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables, NewTable
@@ -32,34 +34,21 @@ class Replacement:
         self._tables = tables
 
     def begin(self, job: Job) -> DeltaPublication:
-        refuse_other(job, "delta", "Delta")
-        options: Mapping[str, Any] = job.model.options
-        if options.get("buckets"):
-            raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
-        root = options.get("location_root")
-        wanted = join(str(root), job.names.target.last) if root else None
-        stored = job.target.location if job.target is not None else None
-        place = decode_uri(stored) if stored else wanted or self._tables.place(job.names.target.quoted)
-        base = self._tables.state(place)
+        stored, wanted = find_place(job)
+        base = self._tables.state(stored or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.target.namespace)
         sweep_earlier(list_left(wanted), job, home)
-        publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
+        publication = DeltaPublication(job, self._tables, base, "replace", managed=wanted is None)
         publication.reads = self._tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         model, query = job.model, drop_terminators(job.examined.sql)
         options, properties = (dict(model.options.get(name) or {}) for name in ("options", "tblproperties"))
-        partition_by = tuple(name.strip("`") for name in model.partition_by)
-        clauses = [f"CREATE OR REPLACE TABLE {publication.entry.target} USING delta"]
-        clauses += [f"OPTIONS ({format_properties(options)})"] if options else []
-        clauses += [f"TBLPROPERTIES ({format_properties(properties)})"] if properties else []
-        if partition_by:
-            clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in partition_by)})")
-        if model.comment is not None:
-            clauses.append(f"COMMENT {quote_literal(model.comment)}")
-        statement = "\n".join([*clauses, "AS", query])
+        described = describe_table(model)
+        statement = "\n".join([f"CREATE OR REPLACE TABLE {publication.entry.target}", *described, "AS", query])
+        partition_by = list_partitions(model)
         publication.staged.create(NewTable(statement, query, partition_by, options, properties, model.comment))
         return statement
 
@@ -68,8 +57,39 @@ class Replacement:
         if not job.after_quarantine:  # The plan of the rest is planproof's own.
             planes = publication.planes or job.session.add_plans(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
-        audit(replace(job, examined=examined), publication, says_types=not job.after_quarantine)
+        staged = StagedVersion(job, publication)
+        audit(replace(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
 
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
+
+
+def list_partitions(model: Model) -> tuple[str, ...]:
+    return tuple(name.strip("`") for name in model.partition_by)
+
+
+def describe_table(model: Model) -> list[str]:
+    """What a CREATE TABLE says of the model's table, as clauses."""
+    options, properties = (dict(model.options.get(name) or {}) for name in ("options", "tblproperties"))
+    clauses = ["USING delta"]
+    clauses += [f"OPTIONS ({format_properties(options)})"] if options else []
+    clauses += [f"TBLPROPERTIES ({format_properties(properties)})"] if properties else []
+    if model.partition_by:
+        clauses.append(f"PARTITIONED BY ({', '.join(quote_parts((name,)) for name in list_partitions(model))})")
+    if model.comment is not None:
+        clauses.append(f"COMMENT {quote_literal(model.comment)}")
+    return clauses
+
+
+def find_place(job: Job) -> tuple[str | None, str | None]:
+    """Where the target lies, None without one; and where the model asks it to lie, if it names a place.
+
+    Raises `Refused` for what no commit replaces.
+    """
+    refuse_other(job, "delta", "Delta")
+    options: Mapping[str, Any] = job.model.options
+    if options.get("buckets"):
+        raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
+    root, stored = options.get("location_root"), job.target.location if job.target is not None else None
+    return decode_uri(stored) if stored else None, join(str(root), job.names.target.last) if root else None

@@ -69,6 +69,10 @@ class Publication(Protocol):
     def is_on_top(self) -> bool: ...
 
     @property
+    def is_stale(self) -> bool:
+        """Whether others' commit below it is one that what was counted over the whole table did not look at."""
+
+    @property
     def next_step(self) -> str:
         """What to do where it could neither be finished nor undone."""
 

@@ -76,6 +76,11 @@ class NotedPublication(ABC):
     def is_on_top(self) -> bool:
         """Once it is committed: whether others have changed the table since it was looked at, or may have."""
 
+    @property
+    def is_stale(self) -> bool:
+        """As `materialization.Publication` has it: most formats commit nothing then."""
+        return False
+
     @abstractmethod
     def count(self) -> int:
         """How many rows were written."""

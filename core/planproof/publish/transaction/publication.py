@@ -56,7 +56,7 @@ class JournaledPublication:
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
         self.planes: SparkPlanes | None = None
-        self.watched = self.is_on_top = False
+        self.watched = self.is_on_top = self.is_stale = False
 
     @property
     def entry(self) -> Entry:

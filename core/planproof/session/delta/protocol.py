@@ -13,6 +13,11 @@ Action = Mapping[str, Any]
 """One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
 
 
+def is_delta_catalog(setting: str | None) -> bool:
+    """Whether `spark.sql.catalog.spark_catalog` names Delta's own."""
+    return (setting or "").startswith("org.apache.spark.sql.delta.")
+
+
 @record(frozen=True, slots=True)
 class LogState:
     """A table by one version of its log. `metadata` and `protocol` are the actions of those names; `location` is the
