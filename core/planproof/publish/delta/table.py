@@ -66,6 +66,7 @@ class Replacement:
 
 
 def list_partitions(model: Model) -> tuple[str, ...]:
+    """The model's partition columns, without backticks."""
     return tuple(name.strip("`") for name in model.partition_by)
 
 
