@@ -46,7 +46,11 @@ OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
 PLACED = "create table {t} using parquet location '{root}/mine' as select 1 as id, 'a' as s"
 LAKE = {"location_root": "{root}/lake"}
-VERSIONED = [OLD, "alter table {t} set location '{root}/__planproof/t/v0'", "insert into {t} select 5, 'v'"]
+VERSIONED = [
+    OLD,
+    "alter table {t} set location '{root}/__planproof/t/0a1b2c3d.0123456789_1'",
+    "insert into {t} select 5, 'v'",
+]
 
 CASES = {
     "first": Case("rename", [], {"sql": "select 2 as id"}, None, [(2,)]),
