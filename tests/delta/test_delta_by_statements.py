@@ -135,17 +135,6 @@ def test_columns_come_with_their_rows(session: Session, name: str) -> None:
     assert rows(session, name)[-1] == (7, "x", 1)
 
 
-def test_columns_that_the_table_fills(session: Session, name: str) -> None:
-    """Keys are counted over a copy of it then."""
-    supported = "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
-    session.rows(f"create table {name} (id bigint, v string, n int default 5) using delta {supported}")
-    unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
-    for outcome in ("published", "rejected"):
-        report = publish(session, name, GOOD, contract=unique, **ADDED)
-        assert report.outcome == outcome, report.findings
-    assert session.rows(f"select distinct n from {name}") == [(5,)]
-
-
 def test_keys_are_counted_over_the_table_as_it_will_be(session: Session, name: str) -> None:
     unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
     assert publish(session, name, GOOD).outcome == "published"
