@@ -103,7 +103,7 @@ smoke-delta: environment ## Publishes and refuses a few Delta tables on Spark 3.
 	.ci/spark $(SPARK35) && DELTA_JARS=$$jars .venv-spark-$(SPARK35)/bin/python -m pytest -q -p no:cacheprovider \
 		tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
 
-test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1; DELTA_BY=statements as over Thrift
+test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
 
 sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and kills publishes of them at every step (slow).

@@ -382,8 +382,17 @@ def test_two_publishes_that_look_at_the_whole_table(
     assert [id for id, _ in rows(session, name)] == [1, 2, 3]
 
 
-def test_what_others_commit_meanwhile_takes_back_what_was_counted(
-    session: Session, name: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("sql", "unique", "found"),
+    [
+        ("select 7L as id, 'ours' as v", True, "violated"),
+        ("select 8L as id, 'ours' as v", True, "proved"),
+        ("select max(id) + 1 as id, 'ours' as v from {name}", False, None),
+    ],
+    ids=["twice", "once", "itself"],
+)
+def test_what_others_commit_while_the_statement_runs_is_told_and_keys_are_counted_again(
+    session: Session, name: str, monkeypatch: pytest.MonkeyPatch, sql: str, unique: bool, found: str | None
 ) -> None:
     assert publish(session, name, GOOD).outcome == "published"
     look = StatementPublication._refuse_moved
@@ -393,10 +402,13 @@ def test_what_others_commit_meanwhile_takes_back_what_was_counted(
         session.rows(f"insert into {name} values (7, 'theirs')")
 
     monkeypatch.setattr(StatementPublication, "_refuse_moved", late)
-    unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
-    report = publish(session, name, "select 7L as id, 'ours' as v", contract=unique, **ADDED)
-    said = {f.code: f.verdict.value for f in report.findings}
-    assert (report.outcome, said["PP507"]) == ("published", "unproved"), report.findings
+    keys = [{"type": "unique", "columns": ["id"]}, {"type": "check", "expression": "id < 100"}]
+    promised = Contract([("id", "bigint", False), ("v", "string", True)], keys if unique else [])
+    report = publish(session, name, sql.format(name=name), contract=promised, **ADDED)
+    said = {f.promised: f.verdict.value for f in report.findings if f.code == "PP507"}
+    assert report.outcome == "published", report.findings
+    assert said == ({"unique(id)": found, "check(id < 100)": "proved"} if unique else {}), report.findings
+    assert [f.code for f in report.findings if f.code == "PP624"] == ["PP624"], report.findings
 
 
 def test_an_empty_text_that_a_merge_asks_for(session: Session, name: str) -> None:

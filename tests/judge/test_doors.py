@@ -69,7 +69,7 @@ ELSEWHERE = {
     ),
     "the publish itself, its locks and its recovery (tests/publish, tests/faults)": (
         *("PP601", "PP602", "PP603", "PP604", "PP605", "PP608", "PP609", "PP610", "PP611"),
-        *("PP620", "PP621", "PP622", "PP623"),
+        *("PP620", "PP621", "PP622", "PP623", "PP624"),
     ),
     "dbt's order of columns, which planproof puts right unless `enforce` forbids (tests/invariants)": ("PP503",),
 }

@@ -186,8 +186,8 @@ def _is_left_to_audit(finding: Finding) -> bool:
 
 
 def _doubt(finding: Finding) -> Finding:
-    """A term of the whole table, as nobody has counted it since others' commit."""
-    if finding.verdict is not Verdict.PROVED:
+    """A term of the whole table, as nobody has counted it since others' commit. A check looks at single rows."""
+    if finding.verdict is not Verdict.PROVED or (finding.promised or "").startswith("check("):
         return finding
     message = f"{finding.message}; {_ON_TOP}, so that it may not hold: run the model again"
     return evolve(finding, verdict=Verdict.UNPROVED, evidence=None, message=message)

@@ -17,6 +17,7 @@ from planproof.judge.planes import ARRAYS_UNSEEN
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import compare_batches, find_mismatch, find_uncompared_batches
 from planproof.publish.audit.comparison import compare
+from planproof.publish.audit.constraints import judge_keys
 from planproof.publish.audit.python_claims import find_broken_claims, watch_claims
 from planproof.publish.audit.refusals import find_met_null
 from planproof.publish.audit.samples import sample_broken_rows
@@ -146,11 +147,21 @@ class Publish(Generic[P]):
         """The target holds what was staged by now, and no failure here undoes that."""
         try:
             if self.publication.is_on_top:
-                self.job.draft.forget_rows_after(self.publication.is_stale)
+                self._count_again()
             self.job.draft.add(self.steps.format.tell_of_others(self.publication))
         except Exception as error:
             self.job.draft.set_details(traceback=traceback.format_exc())
             self.job.draft.add([tell_unseen(self.job.model.name, error)])
+
+    def _count_again(self) -> None:
+        """Others have committed since the table was looked at: what was said of all of its rows does not stand any
+        more, and keys are counted as they are now."""
+        job, is_stale = self.job, self.publication.is_stale
+        job.draft.forget_rows_after(is_stale)
+        keys = judge_keys(job.session, job.model, job.names.target.quoted) if is_stale else []
+        counted = {finding.promised for finding in keys}
+        job.draft.findings = [f for f in job.draft.findings if f.code != "PP507" or f.promised not in counted]
+        job.draft.add(keys)
 
     def _settle(self, error: BaseException) -> bool:
         """Finishes or undoes a publish that failed; True where it is finished. Raises `Unsettled` where that fails,

@@ -32,16 +32,21 @@ def judge_constraints(
     clause. `failing` are the counts of `checks`, where they were made already. Raises `SparkFailure`.
     """
     declared_checks = list_declared(model, "check")
-    found = [
-        _count_rows(session, c, count_queries.unique_query(whole, c.columns), _KEYS)
-        for c in list_declared(model, *KEYS)
-    ]
+    found = judge_keys(session, model, whole)
     if failing is None:
         found += _count_checks(session, declared_checks, staged)
     else:
         found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
     references = list_declared(model, "foreign_key")
     return found + [_count_foreign_key(session, c, staged, model.name, whole) for c in references]
+
+
+def judge_keys(session: Session, model: Judged, whole: str) -> list[Finding]:
+    """A finding per key that is declared, counted over a relation. Raises `SparkFailure`."""
+    return [
+        _count_rows(session, c, count_queries.unique_query(whole, c.columns), _KEYS)
+        for c in list_declared(model, *KEYS)
+    ]
 
 
 def checks(model: Judged) -> list[str]:

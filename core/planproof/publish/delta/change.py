@@ -7,6 +7,7 @@ it. What SQL reads under its name is the table as it will be. To make and read o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
@@ -27,12 +28,29 @@ from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
-from planproof.session.delta.protocol import DeltaTables
+from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
 from planproof_engine.schema import PhysicalSchema
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
+
+
+def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, LogState, Evolution | None]:
+    """The job, limited to the columns that are stored, the table as it is, and how its columns change; None for that
+    where the draft says why they cannot. `find_state` looks at a folder. Raises `Refused`."""
+    job = limit_to_stored_columns(job)
+    target, model = job.target, job.model
+    assert target is not None
+    if target.format != "delta" or target.location is None:
+        raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
+    base = find_state(decode_uri(target.location))
+    refuse_change(job, base)
+    change = plan_change(job, "planproof adds columns to a Delta table")
+    if job.draft.fails_already or change.is_refused:
+        return job, base, None
+    write_merge_clauses(job)
+    return job, base, change
 
 
 class Change:
@@ -43,22 +61,15 @@ class Change:
         self._evolution: Evolution | None = None
 
     def begin(self, job: Job) -> DeltaPublication | None:
-        job = limit_to_stored_columns(job)
-        target, model = job.target, job.model
-        assert target is not None
-        if target.format != "delta" or target.location is None:
-            raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
-        base = self._tables.state(decode_uri(target.location))
-        refuse_change(job, base)
-        change = self._evolution = plan_change(job, "planproof adds columns to a Delta table")
-        if job.draft.fails_already or change.is_refused:
+        job, base, self._evolution = begin_change(job, self._tables.state)
+        if self._evolution is None:
             return None
-        write_merge_clauses(job)
+        assert job.target is not None
         sweep_earlier(list_left(), job, job.root or database_root(job.session, job.names.target.namespace))
-        publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
+        publication = DeltaPublication(job, self._tables, base, "change", managed=job.target.managed)
         # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
-        if model.incremental_strategy != "merge":
+        if job.model.incremental_strategy != "merge":
             publication.reads = self._tables.is_read(
                 job.names.target.quoted, base.location, job.examined.runs.execution
             )

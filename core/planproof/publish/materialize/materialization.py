@@ -70,7 +70,7 @@ class Publication(Protocol):
 
     @property
     def is_stale(self) -> bool:
-        """Whether others' commit below it is one that what was counted over the whole table did not look at."""
+        """Whether it depends on rows of the table that others have changed below it."""
 
     @property
     def next_step(self) -> str:

@@ -38,9 +38,8 @@ _COMMITTING = threading.Lock()
 _ANALYZED = "== analyzed logical plan =="
 _UNNAMED = r"(?<!\w)relation \["
 """In Spark's text of a plan, in lower case, files that were read without a table's name."""
-
-
 _CHANGES = ("WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE")
+"""What the history calls commits that change rows, beside those that replace them."""
 _FEW = 20
 """Versions that are asked for at once: most often others have made fewer meanwhile."""
 

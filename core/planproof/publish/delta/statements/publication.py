@@ -96,8 +96,8 @@ class StatementPublication(WrittenTable):
         self._is_unanswered = False
         if not self.notebook.write():
             raise Refused(
-                f"{self.entry.model}: {self.notebook.location} cannot be written from this machine. What is staged of "
-                "a Delta table is found again by that note"
+                f"{self.entry.model}: {self.notebook.location} cannot be written from this machine. Without that file "
+                "a recovery would not find the staged rows of a killed run"
             )
 
     @property
@@ -165,7 +165,7 @@ class StatementPublication(WrittenTable):
         self.entry.step = name
         self.stop_if_evicted()
         if not self.notebook.write(step=name) and name == "commit":
-            # A recovery that did not read of a commit takes it that there is none.
+            # A recovery undoes at once what its note does not say to be at its commit.
             self.entry.step = "refused"
             self.stop_if_evicted()
             raise Refused(f"{self.entry.model}: {self.notebook.location} cannot be written any more", transient=True)
@@ -264,6 +264,17 @@ class StatementPublication(WrittenTable):
             self._replaced = [version for version in said if version.number < self._version.number]
             self.replaced = sum(version.added for version in self._replaced)
 
+    def tell_of_others(self) -> list[Finding]:
+        return [*super().tell_of_others(), *([self._tell_of_stale()] if self.is_stale else [])]
+
+    def _tell_of_stale(self) -> Finding:
+        message = (
+            f"others committed to {self.entry.model} between the audit of its new rows and this publish, which depends "
+            "on what the table held: it reads its own table, or promises keys, limits or data tests. Keys were counted "
+            "again, nothing else. Look at the newest rows"
+        )
+        return Finding(Verdict.WARNING, "PP624", "catalog", message=message)
+
     def _tell_of_replaced(self) -> list[Finding]:
         """Other statements than appends do not say how many of their rows are gone."""
         found = super()._tell_of_replaced()
@@ -305,8 +316,8 @@ class StatementPublication(WrittenTable):
             if self.base.version < 0 and not self._is_unanswered:
                 return False  # Delta had written the new table's log when the catalog refused its name.
             raise SparkFailure(
-                f"its rows were committed to {self.base.location}, and the catalog calls no such table "
-                f"{self.entry.target}",
+                f"its rows were committed to {self.base.location}, but {self.entry.target} is not the name of that "
+                "table in the catalog",
                 outside=True,
             )
         return True
@@ -334,9 +345,12 @@ class StatementPublication(WrittenTable):
 
     def _tidy(self) -> None:
         with suppress(SparkFailure):  # A recovery finds them by the note.
-            for location in (self.folder, self.folder + AFTER, self.folder + BAD):
-                self.notebook.store.delete(location)
+            self._delete_folders()
             self.notebook.delete()
+
+    def _delete_folders(self) -> None:
+        for location in (self.folder, self.folder + AFTER, self.folder + BAD):
+            self.notebook.store.delete(location)
 
     def settle(self) -> Ending:
         """Finds out from the table's history what became of a commit. Raises `Evicted`, and `SparkFailure` where a
@@ -350,8 +364,7 @@ class StatementPublication(WrittenTable):
             # Without its rows the statement fails, if Spark has not read them yet. The note stays: a recovery looks
             # for what comes late.
             with suppress(SparkFailure):
-                for location in (self.folder, self.folder + BAD):
-                    self.notebook.store.delete(location)
+                self._delete_folders()
             self.close()
             if target is Target.EITHER:
                 raise SparkFailure(

@@ -35,8 +35,9 @@ class StatementQuarantine(NotedQuarantine[StatementPublication]):
         publication.bad_rows = StagedBadRows(self._session, publication, store_of(self._session), noted)
         self.note(noted, publication)
         rows = quote_parts(("delta", folder))
-        self._session.rows(f"CREATE TABLE {rows} USING delta AS SELECT * FROM {bad.table} WHERE false")
-        self.insert(bad, rows, table.schema)
+        with publication.ask():
+            self._session.rows(f"CREATE TABLE {rows} USING delta AS SELECT * FROM {bad.table} WHERE false")
+            self.insert(bad, rows, table.schema)
 
 
 class StagedBadRows:

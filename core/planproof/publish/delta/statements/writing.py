@@ -8,13 +8,14 @@ from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
-from planproof.publish.delta.refusals import describe_forbidden_row, refuse_change, refuse_replacement
+from planproof.publish.delta.change import begin_change
+from planproof.publish.delta.refusals import describe_forbidden_row, refuse_replacement
 from planproof.publish.delta.statements.left import LEFT
 from planproof.publish.delta.statements.publication import AFTER, StatementPublication, find_home
 from planproof.publish.delta.table import describe_table, find_place, list_partitions
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
-from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
+from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions
+from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
@@ -22,18 +23,17 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import SparkFailure
-from planproof.session.store import decode_uri
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import Char, String, Varchar, format_ddl
+from planproof_engine.types import Char, String, Varchar
 
 _MODE = "delta.columnMapping.mode"
 _TEXTS = (String, Char, Varchar)
 
 
 class StagedRows(StagedVersion):
-    """What a merge is fed with is staged as it is, and so are all other rows."""
+    """Also of a merge the staged rows are the new ones: its source is staged, and not its result."""
 
     def new_rows(self) -> str:
         return self.publication.new_rows()
@@ -85,13 +85,19 @@ class Replacement:
         return publication.published
 
 
+_OPTIONS = {
+    "path": "set location_root instead, which says where the table lies",
+    "usermetadata": "set spark.databricks.delta.commitInfo.userMetadata in the session instead",
+}
+"""Options that the statement must not get from the model, and what to do."""
+
+
 def _refuse_options(job: Job) -> None:
-    given = [str(name) for name in job.model.options.get("options") or {}]
-    for name in given:
-        if name.lower() in ("path", "usermetadata"):
+    for name in job.model.options.get("options") or {}:
+        if str(name).lower() in _OPTIONS:
             raise Refused(
-                f"{job.model.name} sets the option {name} of its table, which planproof itself says in this session: "
-                "use location_root for a place, and spark.databricks.delta.commitInfo.userMetadata for a text"
+                f"{job.model.name}: planproof cannot pass on the table option {name} over Thrift or Connect; "
+                f"{_OPTIONS[str(name).lower()]}"
             )
 
 
@@ -104,20 +110,12 @@ class Change:
     evolution: Evolution | None = None
 
     def begin(self, job: Job) -> StatementPublication | None:
-        job = limit_to_stored_columns(job)
-        target, model = job.target, job.model
-        assert target is not None
-        if target.format != "delta" or target.location is None:
-            raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
-        base = self.tables.state(decode_uri(target.location))
-        refuse_change(job, base)
-        change = self.evolution = plan_change(job, "planproof adds columns to a Delta table")
-        if job.draft.fails_already or change.is_refused:
+        job, base, self.evolution = begin_change(job, self.tables.state)
+        if self.evolution is None:
             return None
-        write_merge_clauses(job)
         sweep_earlier(LEFT, job, find_home(job))
         publication = StatementPublication(job, self.tables, base, "change")
-        if model.incremental_strategy != "merge":
+        if job.model.incremental_strategy != "merge":
             # `max(id) + 1` would be given twice. What is merged is matched with the rows of that moment.
             reads = self.tables.is_read(job.names.target.quoted, base.location, job.examined.sql)
             publication.exact = publication.exact or reads
@@ -195,15 +193,10 @@ def _find_partitions(job: Job, publication: StatementPublication) -> tuple[str, 
 def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolution, by_partition: bool) -> str:
     """The new rows with those that stay, of the version that the publish began on."""
     assert job.target is not None
-    old, new = job.target.schema.names, dict(change.columns)
-    known = ColumnNames(job.examined.planes.analyzed.names)
-    kept = [quote_parts((name,)) for name in old]
-    kept += [f"CAST(NULL AS {kind}) AS {quote_parts((name,))}" for name, kind in new.items()]
-    types = {f.name: format_ddl(f.type) for f in job.target.schema}
-    added = [
-        quote_parts((name,)) if name in known else f"CAST(NULL AS {types[name]}) AS {quote_parts((name,))}"
-        for name in (*old, *new)
-    ]
+    old = [quote_parts((name,)) for name in job.target.schema.names]
+    new = [(quote_parts((name,)), kind) for name, kind in change.columns]
+    kept = [*old, *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in new)]
+    added = [*old, *(name for name, _ in new)]
     before = f"{publication.target} VERSION AS OF {publication.base.version}"
     rows = f"SELECT {', '.join(kept)} FROM {before} AS old"
     if by_partition:
@@ -214,10 +207,9 @@ def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolutio
 
 
 def _is_stored_otherwise(job: Job) -> bool:
-    """Whether the table gives columns values of its own (defaults, padded texts) that the model's rows do not have."""
+    """Whether the table stores another text than it is given: Spark pads a CHAR."""
     assert job.target is not None
-    produced = ColumnNames(job.examined.planes.analyzed.names)
-    return any(f.name not in produced or isinstance(f.type, Char) for f in job.target.schema)
+    return any(isinstance(f.type, Char) for f in job.target.schema)
 
 
 def _write_a_copy(job: Job, publication: StatementPublication, change: Evolution) -> str:
@@ -226,9 +218,10 @@ def _write_a_copy(job: Job, publication: StatementPublication, change: Evolution
     version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
     try:
-        for statement in _add_columns(copy, change):
-            job.session.rows(statement)
-        write(job, copy, change.after)
+        with publication.ask():
+            for statement in _add_columns(copy, change):
+                job.session.rows(statement)
+            write(job, copy, change.after)
     except SparkFailure as failure:
         said = describe_forbidden_row(job, failure)
         if said is None:
