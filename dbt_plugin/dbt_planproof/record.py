@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from datetime import datetime, timezone
@@ -21,6 +22,7 @@ class Record:
     """Collects reports from dbt's threads in `<target>/planproof/report.json`.
 
     The file is whole at every moment. It names a stopped model at once; other news waits for a while, or for `flush`.
+    It goes to $PLANPROOF_REPORT, too, where that is set: another dbt may write below the same target directory.
     """
 
     def __init__(self, project: str = "") -> None:
@@ -30,6 +32,7 @@ class Record:
         self._remarks: dict[str, None] = {}
         self._left: dict[str, Left] = {}
         self._place: Path | None = None
+        self._also = os.environ.get("PLANPROOF_REPORT")
         self._waiting: tuple[Path, str] | None = None
         self._written = float("-inf")
 
@@ -73,9 +76,10 @@ class Record:
             self._waiting = (target, command)
             return path
         form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
-        try:
-            write_anew(path, (f"{line}\n" for line in form.to_lines()), home=target)
-        except OSError as error:  # No model is worse for it.
-            log.warn(f"planproof cannot write its report: {error}")
+        for file, home in [(path, target), *([(Path(self._also), None)] if self._also else ())]:
+            try:
+                write_anew(file, (f"{line}\n" for line in form.to_lines()), home)
+            except OSError as error:  # No model is worse for it.
+                log.warn(f"planproof cannot write its report: {error}")
         self._waiting, self._written = None, time.monotonic()
         return path

@@ -80,47 +80,37 @@ def _describe_failed_nodes(result: Any) -> str:
     return "\n".join(said) or "see dbt's log above"
 
 
-def read_recorded(
-    project_dir: str, since: datetime, env: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
-) -> RunReport | None:
-    """The report that dbt's plugin wrote since then, or None; `env` is what dbt saw beside this environment, and
-    `arguments` are those that it got."""
+def read_recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = None) -> RunReport | None:
+    """The report that dbt's plugin wrote below the target directory since then, or None; `env` is what dbt saw beside
+    this environment."""
+    target = find_target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})})
+    report = read_report(target / "planproof" / "report.json")
+    if report is None:
+        return None
+    try:
+        began = datetime.fromisoformat(report.started)
+        # One from the future is none of dbt's.
+        return report if since <= began <= datetime.now(began.tzinfo) else None
+    except (ValueError, TypeError):
+        return None
+
+
+def read_report(file: Path) -> RunReport | None:
+    """The report in a file; None where there is none, or what is there is no report."""
     from planproof.regular import read_regular
     from planproof.report.run import RunReport
 
-    given = _find_option(arguments, "--target-path")
-    target = find_target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})}, given)
-    file = target / "planproof" / "report.json"
     try:
-        report = RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
-        began = datetime.fromisoformat(report.started)
-        # One from the future is none of dbt's.
-        is_this = since <= began <= datetime.now(began.tzinfo)
+        return RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
     except (OSError, ValueError, TypeError):
         return None
-    return report if is_this else None
 
 
-def find_target_path(project_dir: Path, env: Mapping[str, str], given: str | None = None) -> Path:
-    """dbt's target directory: what was `given`, $DBT_TARGET_PATH, the project file's `target-path`, or `target`."""
+def find_target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
+    """dbt's target directory: $DBT_TARGET_PATH, the project file's `target-path`, or `target`."""
     from planproof.project.target_folder import target_folder
 
-    return target_folder(project_dir, given, env)
-
-
-def _find_option(arguments: Sequence[str], name: str) -> str | None:
-    """What an option says the last time; None where it is not there.
-
-    >>> _find_option(["build", "--target-path", "a", "--target-path=b"], "--target-path")
-    'b'
-    """
-    found = None
-    for word, following in zip(arguments, [*arguments[1:], None]):
-        if word == name:
-            found = following
-        elif word.startswith(f"{name}="):
-            found = word.partition("=")[2]
-    return found
+    return target_folder(project_dir, None, env)
 
 
 def refuse_unguarded(executable: str) -> None:

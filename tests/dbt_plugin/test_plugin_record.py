@@ -34,6 +34,18 @@ def test_what_was_stopped_is_said_at_once_and_the_rest_at_the_end(tmp_path: Path
     assert [p.name for p in (tmp_path / "planproof").iterdir()] == ["report.json"]
 
 
+def test_who_started_dbt_gets_a_file_that_no_other_dbt_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own.json"
+    monkeypatch.setenv("PLANPROOF_REPORT", str(own))
+    mine = Record("shop")
+    mine.add(Report("a", "violated"), tmp_path, "build")
+    monkeypatch.delenv("PLANPROOF_REPORT")
+    others = Record("shop")
+    others.add(Report("b", "published"), tmp_path, "build")
+    assert models(tmp_path) == ["b"]
+    assert [r.model for r in RunReport.from_json(own.read_text("utf-8")).reports] == ["a"]
+
+
 def report(name: str, outcome: str, *findings: Finding, contract: bool = True) -> Report:
     return Report(name, outcome, findings, details=Details(contract=contract))
 

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -130,8 +130,34 @@ def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: 
         assert read_recorded(str(tmp_path), now + later) is None, "the run before left it"
     file.write_text(json.dumps({"format": 99}))
     assert read_recorded(str(tmp_path), now) is None
-    file.write_text(run_report("dbt build", [Report("m", "published")], now).to_json())
-    for asked in (["--target-path", "out"], ["--target-path=out"]):
-        assert read_recorded(str(tmp_path), now, {"DBT_TARGET_PATH": "/elsewhere"}, ["build", *asked]) is not None
     monkeypatch.setenv("DBT_TARGET_PATH", "/elsewhere")
     assert find_target_path(tmp_path, os.environ) == Path("/elsewhere")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_task_takes_no_report_of_another_dbt_in_its_project(
+    own: bool, tmp_path: Path, program: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both write below one target directory at the same time; a task whose dbt guarded nothing has no report."""
+    from datetime import datetime, timedelta, timezone
+
+    from airflow_planproof import PlanproofDbtOperator
+    from planproof.report.run import run_report
+
+    def publish(task: PlanproofDbtOperator, _: object, reports: Sequence[Report], *more: object) -> dict[str, None]:
+        task.report = run_report("dbt", reports, now)
+        found.extend(report.model for report in reports)
+        return {"url": None}
+
+    (tmp_path / "dbt_project.yml").write_text("name: x\n")
+    now = datetime.now(timezone.utc) + timedelta(seconds=1)
+    others = run_report("dbt build", [Report("others", "violated")], now).to_json()
+    mine = run_report("dbt build", [Report("mine", "published")], now).to_json()
+    target = tmp_path / "target" / "planproof"
+    wrote = f'open(os.environ["PLANPROOF_REPORT"], "w").write({mine!r})' if own else "pass"
+    code = [f"os.makedirs({str(target)!r})", f"open({f'{target}/report.json'!r}, 'w').write({others!r})", wrote]
+    dbt = program("\n".join([*code, "time.sleep(1)"]))
+    found: list[str] = []
+    monkeypatch.setattr(PlanproofDbtOperator, "publish_report", publish)
+    PlanproofDbtOperator(task_id="t", command="list", project_dir=str(tmp_path), dbt_executable_path=dbt).execute({})  # type: ignore[typeddict-item]
+    assert found == (["mine"] if own else [])

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message, outcome
 from airflow_planproof.connection import mask_secrets
-from airflow_planproof.dbt_command import DbtElsewhere, Ended, is_guarded_run, read_recorded, run_dbt_here
+from airflow_planproof.dbt_command import DbtElsewhere, Ended, is_guarded_run, read_report, run_dbt_here
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
 from airflow_planproof.operators.arguments import parse_flag, split_words
@@ -21,6 +22,9 @@ from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
+
+OWN_REPORT = "PLANPROOF_REPORT"
+"""Names the file that dbt's plugin writes its report to, too: another dbt may write the target directory's."""
 
 
 class PlanproofDbtOperator(PlanproofOperator):
@@ -92,9 +96,11 @@ class PlanproofDbtOperator(PlanproofOperator):
         if not (Path(self.project_dir).expanduser() / "dbt_project.yml").is_file():
             raise PlanproofCannotRun(f"{self.project_dir} is no dbt project: it has no dbt_project.yml")
         mask_secrets(self.vars or {})
-        with environment(self.env):
-            ended = self._run_dbt()
-            report = read_recorded(self.project_dir, started, arguments=self.arguments())
+        with TemporaryDirectory(prefix="planproof_") as folder, environment(self.env):
+            own = Path(folder) / "report.json"
+            with environment({OWN_REPORT: str(own)}):
+                ended = self._run_dbt()
+            report = read_report(own)
         reports = report.reports if report is not None else ()
         remarks = [] if reports or not is_guarded_run(self.arguments()) else ["no model went through planproof"]
         form = self.publish_report(context, reports, started, remarks)
