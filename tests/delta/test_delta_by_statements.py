@@ -15,6 +15,7 @@ from delta_tables import ADDED, BAD, GOOD, MERGED, contract
 from planproof import Contract, Guard, Model, Report
 from planproof.publish.delta.statements.publication import StatementPublication
 from planproof.session.connect import ConnectSession
+from planproof.session.delta.statements import DeltaStatements, Version
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.thrift import ThriftSession
 from planproof.settings import Settings
@@ -409,6 +410,22 @@ def test_what_others_commit_while_the_statement_runs_is_told_and_keys_are_counte
     assert report.outcome == "published", report.findings
     assert said == ({"unique(id)": found, "check(id < 100)": "proved"} if unique else {}), report.findings
     assert [f.code for f in report.findings if f.code == "PP624"] == ["PP624"], report.findings
+
+
+def test_a_history_that_cannot_be_read_after_the_commit_is_told(
+    session: Session, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert publish(session, name, GOOD).outcome == "published"
+
+    def fail(*_: object) -> list[Version]:
+        raise SparkFailure("the history is away", outside=True)
+
+    monkeypatch.setattr(DeltaStatements, "history", fail)
+    unique = Contract([("id", "bigint", False), ("v", "string", True)], [{"type": "unique", "columns": ["id"]}])
+    report = publish(session, name, NEW, contract=unique, **ADDED)
+    said = {f.code for f in report.findings if "the history is away" in (f.message or "")}
+    assert (report.outcome, said) == ("published", {"PP403"}), report.findings
+    assert "PP624" not in {f.code for f in report.findings}
 
 
 def test_an_empty_text_that_a_merge_asks_for(session: Session, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model, Report, Settings
+from planproof.session.protocol import SparkFailure
 
 PROMISE = Contract([("id", "int", False)])
 
@@ -84,6 +85,18 @@ def test_what_follows_a_publish_cannot_undo_it(guard: Guard, database: str, monk
     assert (report.outcome, report.error) == ("published", None)
     assert [f.code for f in report.findings if f.verdict.value == "warning"][-1] == "PP403"
     assert guard.memory.evidence(f"{database}.t") == {}
+
+
+def test_what_cannot_be_looked_at_after_a_publish_is_told(
+    guard: Guard, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(publication: object) -> bool:
+        raise SparkFailure("the metastore is away", outside=True)
+
+    monkeypatch.setattr("planproof.publish.parquet.is_intact", fail)
+    report = guard.publish(Model(f"{database}.t", "select * from values (1) as t(id)", contract=PROMISE))
+    assert report.outcome == "published"
+    assert [f.code for f in report.findings if "the metastore is away" in (f.message or "")] == ["PP403"]
 
 
 def test_rows_are_appended_whatever_the_model_says_of_partitions(guard: Guard, database: str, spark: Any) -> None:

@@ -148,7 +148,8 @@ class Publish(Generic[P]):
         try:
             if self.publication.is_on_top:
                 self._count_again()
-            self.job.draft.add(self.steps.format.tell_of_others(self.publication))
+            for finding in self.steps.format.tell_of_others(self.publication):
+                self.job.draft.add([finding])
         except Exception as error:
             self.job.draft.set_details(traceback=traceback.format_exc())
             self.job.draft.add([tell_unseen(self.job.model.name, error)])

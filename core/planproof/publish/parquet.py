@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from planproof.contract import Model
@@ -60,11 +61,11 @@ class Parquet:
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
 
-    def tell_of_others(self, publication: JournaledPublication) -> list[Finding]:
-        found = [_report_replaced(publication)] if publication.others else []
-        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
-            found += [] if is_intact(publication) else [tell_of_undoing(publication.entry.model)]
-        return found
+    def tell_of_others(self, publication: JournaledPublication) -> Iterator[Finding]:
+        if publication.others:
+            yield _report_replaced(publication)
+        if not is_intact(publication):
+            yield tell_of_undoing(publication.entry.model)
 
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()

@@ -6,6 +6,7 @@ audits, limits, data tests and samples ask. Neither knows how a format does it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -49,8 +50,8 @@ class Format(Protocol[P]):
         """Puts what was staged and audited in the target's place. Raises `Moved`, or a transient `Refused`, where the
         target has changed."""
 
-    def tell_of_others(self, publication: P) -> list[Finding]:
-        """What became of others' rows, once the target holds what was staged."""
+    def tell_of_others(self, publication: P) -> Iterable[Finding]:
+        """What became of others' rows, once the target holds what was staged. Whatever it raises is told as unseen."""
 
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""

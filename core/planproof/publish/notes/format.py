@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from planproof.publish.materialize.materialization import Job
@@ -27,7 +28,7 @@ class NotedFormat(Generic[C]):
     def commit(self, publication: C) -> None:
         publication.commit()
 
-    def tell_of_others(self, publication: C) -> list[Finding]:
+    def tell_of_others(self, publication: C) -> Iterable[Finding]:
         return publication.tell_of_others()
 
     def is_alone(self, publication: C, before: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +17,6 @@ from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalSchema
 
 
@@ -131,13 +130,12 @@ class NotedPublication(ABC):
         if self.bad_rows is not None:
             self.bad_rows.close()
 
-    def tell_of_others(self) -> list[Finding]:
+    def tell_of_others(self) -> Iterator[Finding]:
         """What became of others' rows, and of the publish's own."""
-        undoing = None
-        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
-            undoing = self.find_undoing()
-        undone = [] if undoing is None else [tell_of_undoing(self.entry.model, undoing)]
-        return [*self._tell_of_replaced(), *undone]
+        yield from self._tell_of_replaced()
+        undoing = self.find_undoing()
+        if undoing is not None:
+            yield tell_of_undoing(self.entry.model, undoing)
 
     def _tell_of_replaced(self) -> list[Finding]:
         if not self.replaced:

@@ -93,6 +93,7 @@ class StatementPublication(WrittenTable):
         self._written: str | None = None
         self._version: Version | None = None
         self._replaced: list[Version] = []
+        self._has_looked_back = False
         self._is_unanswered = False
         if not self.notebook.write():
             raise Refused(
@@ -197,8 +198,6 @@ class StatementPublication(WrittenTable):
             except (AnalysisError, SparkFailure) as error:
                 self._explain(error)
         self.step("clean")
-        with suppress(SparkFailure, AnalysisError):
-            self._look_back()
         self._tidy()
 
     @contextmanager
@@ -256,16 +255,22 @@ class StatementPublication(WrittenTable):
         return name is not None or self.tables.find_version(self.base.location) >= 0
 
     def _look_back(self) -> None:
-        """What others have committed between the look at the table and this publish."""
+        """What others have committed between the look at the table and this publish. Raises `SparkFailure`."""
+        if self._has_looked_back:
+            return
         self._session.rows(f"REFRESH TABLE {self.entry.target}")
         said = self.tables.history(self.base.location, self.base.version)
         self._version = next((version for version in said if version.mark == self._mark), None)
         if self._version is not None and self.replaces_all and self.base.version >= 0:
             self._replaced = [version for version in said if version.number < self._version.number]
             self.replaced = sum(version.added for version in self._replaced)
+        self._has_looked_back = True
 
-    def tell_of_others(self) -> list[Finding]:
-        return [*super().tell_of_others(), *([self._tell_of_stale()] if self.is_stale else [])]
+    def tell_of_others(self) -> Iterator[Finding]:
+        self._look_back()
+        if self.is_stale:
+            yield self._tell_of_stale()
+        yield from super().tell_of_others()
 
     def _tell_of_stale(self) -> Finding:
         message = (
@@ -290,6 +295,10 @@ class StatementPublication(WrittenTable):
 
     @property
     def is_on_top(self) -> bool:
+        try:
+            self._look_back()
+        except (SparkFailure, AnalysisError):
+            return True
         expected = self.base.version + 1 + len(self.prepares)
         if self._version is not None:
             return self._version.number != expected
