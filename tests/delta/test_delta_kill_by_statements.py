@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,21 @@ from planproof import Guard
 from planproof.session.thrift import ThriftSession
 
 pytestmark = pytest.mark.faults
-OLD = [[0, "new"], [1, "new"], [2, "new"]]
-ADDED = [[3, "added"], [4, "added"]]
-NEW = {
-    "replace": [[0, "replaced"], [1, "replaced"]],
-    "append": [*OLD, *ADDED],
-    "overwrite": ADDED,
-    "merge": [[0, "new"], *([n, "merged"] for n in range(1, 6))],
-}
-SECONDS = (0, 0.05, 0.4)
-"""After which a client is killed: before the call, and while the server is at it."""
+KINDS = ("replace", "append", "overwrite", "merge")
+SECONDS = (0.05, 0.4)
+"""After which a client is killed while the server carries its statement out."""
+HOUR = 3700
 SETTLES = 15
 """Seconds in which a server ends what a lost client asked for, at most."""
 _numbers = itertools.count(1)
+Rows = list[list[object]]
+
+
+def change(kind: str, old: Rows, word: str) -> Rows:
+    """The rows of a table that a client has changed."""
+    ids = {"replace": range(3), "append": range(3, 5), "overwrite": range(3, 5), "merge": range(1, 6)}[kind]
+    stay = {"append": old, "merge": [row for row in old if row[0] not in ids]}.get(kind, [])
+    return sorted([*stay, *([n, word] for n in ids)], key=str)
 
 
 class Clients:
@@ -38,9 +41,9 @@ class Clients:
     def __init__(self, server: str, session: ThriftSession) -> None:
         self.server, self.session = server, session
 
-    def run(self, name: str, kind: str, *killed: object) -> tuple[Any, Any]:
+    def run(self, name: str, kind: str, word: str, *killed: object) -> tuple[Any, Any]:
         """What a client found, and what its publish did: None where it was killed."""
-        command = [sys.executable, str(Path(__file__).with_name("client.py")), self.server, name, kind]
+        command = [sys.executable, str(Path(__file__).with_name("client.py")), self.server, name, kind, word]
         done = subprocess.run([*command, *map(str, killed)], capture_output=True, text=True, timeout=300)
         lines = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("FOUND", "DID")))
         assert "FOUND" in lines, done.stderr[-3000:]
@@ -56,12 +59,17 @@ class Clients:
             if found == last:
                 return found
             last = found
-            time.sleep(1)
+            time.sleep(0.5)
         raise AssertionError(f"{name} does not settle: {last}")
 
-    def list_left(self) -> list[str]:
+    def recover(self) -> list[str]:
+        """What is left of clients' folders and notes after a recovery that comes an hour later."""
         home = Path(str(self.session.database_location("`shop`")).removeprefix("file:"))
-        return sorted(str(path.relative_to(home)) for path in home.glob("__planproof*"))
+        for note in home.glob(".planproof/staged/*"):
+            os.utime(note, (note.stat().st_mtime - HOUR,) * 2)
+        list(Guard(self.session).recover())
+        left = [*home.glob("__planproof*"), *home.glob(".planproof/staged/*")]
+        return sorted(str(path.relative_to(home)) for path in left)
 
 
 @pytest.fixture(scope="module")
@@ -74,41 +82,46 @@ def clients(thrift: str) -> Iterator[Clients]:
     session.stop()
 
 
-@pytest.mark.parametrize("seconds", SECONDS)
-@pytest.mark.parametrize("kind", NEW)
-def test_a_killed_change_leaves_the_old_table_or_the_new_one(clients: Clients, kind: str, seconds: float) -> None:
-    new, call = sorted(NEW[kind], key=str), 0
-    while True:
-        name, call = f"shop.k{next(_numbers)}", call + 1
-        assert clients.run(name, "new")[1]["outcome"] == "published"
-        did = clients.run(name, kind, call, seconds)[1]
-        if did is not None and did["calls"] < call:
-            break  # It made no such call.
-        found = clients.rows(name)
-        assert found in (OLD, new), (call, found)
-        assert did is None or found == new, (call, did)
-        again = clients.run(name, kind)[1]
+def sweep(clients: Clients, kind: str, name: str | None, moments: Iterable[tuple[int, float]]) -> int:
+    """Kills a client at each moment, and runs it again; returns how many were killed. Without a name each client makes
+    a table of its own."""
+    killed = 0
+    for number, (call, seconds) in enumerate(moments):
+        at, word = name or f"shop.k{next(_numbers)}", f"w{number}"
+        old, did = clients.run(at, kind, word, call, seconds)
+        new, found = change(kind, old or [], word), clients.rows(at)
+        assert found in (old and sorted(old, key=str), new), (call, found)
+        if did is not None:
+            assert (did["outcome"], found) == ("published", new), (call, did)
+            if len(did["calls"]) < call:
+                break
+            continue  # It was over before its clock ran out.
+        killed += 1
+        again = clients.run(at, kind, word)[1]
         assert again["outcome"] == "published", (call, again)
-        twice = sorted([*new, *ADDED], key=str) if kind == "append" and found == new else new
-        assert clients.rows(name) == twice, call
-        clients.session.rows(f"drop table {name}")
-    assert call > 10
-    list(Guard(clients.session).recover())
-    assert clients.list_left() == []
+        assert clients.rows(at) == change(kind, found or [], word), (call, again)
+        assert clients.recover() == [], call
+    return killed
 
 
-@pytest.mark.parametrize("seconds", SECONDS)
-def test_a_killed_first_run_leaves_no_table_or_the_whole_one(clients: Clients, seconds: float) -> None:
-    call = 0
-    while True:
-        name, call = f"shop.k{next(_numbers)}", call + 1
-        did = clients.run(name, "new", call, seconds)[1]
-        if did is not None and did["calls"] < call:
-            break
-        assert clients.rows(name) in (None, OLD), call
-        again = clients.run(name, "new")[1]
-        assert again["outcome"] == "published", (call, again)
-        assert clients.rows(name) == OLD, call
-    assert call > 10
-    list(Guard(clients.session).recover())
-    assert clients.list_left() == []
+@pytest.mark.parametrize("kind", [*KINDS, "first"])
+def test_a_client_that_is_killed_before_a_call_leaves_the_old_table_or_the_new_one(clients: Clients, kind: str) -> None:
+    name = None if kind == "first" else f"shop.{kind}"
+    if name is not None:
+        assert clients.run(name, "replace", "old")[1]["outcome"] == "published"
+    killed = sweep(clients, "replace" if kind == "first" else kind, name, ((call, 0) for call in itertools.count(1)))
+    assert killed > 5
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "first"])
+def test_a_client_that_is_killed_while_a_statement_runs_leaves_the_old_table_or_the_new_one(
+    clients: Clients, kind: str
+) -> None:
+    name = None if kind == "first" else f"shop.{kind}_runs"
+    kind = "replace" if kind == "first" else kind
+    calls = clients.run(name or "shop.first_runs", "replace", "old")[1]["calls"]
+    if name is not None:
+        calls = clients.run(name, kind, "older")[1]["calls"]
+    statements = [number for number, call in enumerate(calls, 1) if call == "statement"]
+    assert len(statements) == 2, calls
+    sweep(clients, kind, name, itertools.product(statements, SECONDS))

@@ -101,6 +101,21 @@ def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> N
     assert [r[2] for r in rows(delta, name)] == [1, None] * 3
 
 
+def test_columns_that_the_session_has_delta_add_are_no_news(delta: SparkSession, place: str) -> None:
+    """What a bare MERGE does to the table, `on_schema_change: ignore` or not."""
+    name, merges = f"{place}.merged", "spark.databricks.delta.schema.autoMerge.enabled"
+    assert publish(delta, name, GOOD).outcome == "published"
+    wider = Contract([("id", "bigint", False), ("v", "string", True), ("extra", "int", True)])
+    delta.conf.set(merges, "true")
+    try:
+        report = publish(delta, name, "select 2L as id, 'new' as v, 7 as extra", contract=wider, **MERGED)
+    finally:
+        delta.conf.unset(merges)
+    assert report.outcome == "published", report.findings
+    assert "left out" not in str(report.findings)
+    assert rows(delta, name) == [(0, "0", None), (1, "1", None), (2, "new", 7)]
+
+
 @pytest.mark.parametrize("how", ["append", "replace", "overwrite", "partitions", "keys", "itself", "view"])
 def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that commits between the audit and the commit: an append, a replacement and an overwrite go on top, what

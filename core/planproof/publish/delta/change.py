@@ -39,7 +39,7 @@ _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, LogState, Evolution | None]:
     """The job, limited to the columns that are stored, the table as it is, and how its columns change; None for that
     where the draft says why they cannot. `find_state` looks at a folder. Raises `Refused`."""
-    job = limit_to_stored_columns(job)
+    job = _merge_schemas(limit_to_stored_columns(job))
     target, model = job.target, job.model
     assert target is not None
     if target.format != "delta" or target.location is None:
@@ -51,6 +51,19 @@ def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, 
         return job, base, None
     write_merge_clauses(job)
     return job, base, change
+
+
+def _merge_schemas(job: Job) -> Job:
+    """Where the session has Delta merge schemas, a MERGE of all columns adds those that the table lacks, though the
+    model asks for nothing."""
+    options, is_merge = job.model.options, job.model.incremental_strategy == "merge"
+    if not is_merge or not _merges_schemas(job) or options.get("on_schema_change") not in (None, "ignore"):
+        return job
+    return replace(job, model=replace(job.model, options={**options, "on_schema_change": "append_new_columns"}))
+
+
+def _merges_schemas(job: Job) -> bool:
+    return str(job.session.setting(_MERGES_SCHEMAS)).lower() == "true"
 
 
 class Change:
@@ -136,4 +149,4 @@ class Change:
 
 def _is_plain(job: Job, publication: DeltaPublication) -> bool:
     """Whether a write to the target would change its rows alone, and its files name columns as it does."""
-    return not publication.base.is_mapped and str(job.session.setting(_MERGES_SCHEMAS)).lower() != "true"
+    return not publication.base.is_mapped and not _merges_schemas(job)
