@@ -24,9 +24,10 @@ def quote_parts(parts: Sequence[str]) -> str:
 
 
 def quote_literal(text: str) -> str:
-    """A Spark string literal.
+    """A Spark string literal. Before it parses a text, Spark puts its settings in the place of `${name}`: that is
+    written otherwise.
 
-    >>> print(quote_literal("it's"))
-    'it\\'s'
+    >>> print(quote_literal("it's"), quote_literal("${x}"))
+    'it\\'s' '\\u0024{x}'
     """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"

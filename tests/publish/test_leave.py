@@ -240,3 +240,43 @@ def test_nothing_is_asked_of_each_table_by_itself(spark: Any, session: Any, shop
         holder = Holdings(session).holder(str(session.registered_table(f"{database}.bystander_3").location))
     assert holder == f"`{database}`.`bystander_3`"
     assert [name for name in asked if "`" in name] == []
+
+
+class Sleeping:
+    """A store that does something else after it has copied its first file."""
+
+    def __init__(self, store: Any, act: Callable[[], None]) -> None:
+        self.store, self.acts = store, [act]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def copy(self, source: str, target: str) -> None:
+        self.store.copy(source, target)
+        while self.acts:
+            self.acts.pop()()
+
+
+@pytest.mark.parametrize("given", [{}, OVERWRITE], ids=["location", "partitions"])
+def test_who_is_taken_over_while_it_leaves_touches_the_table_no_more(
+    given: dict[str, Any], spark: Any, database: str
+) -> None:
+    """It slept, or was on a machine that did: others have taken the table over and published it."""
+    name, session = f"{database}.t", opened(spark)
+    for day in ("x", "y"):
+        model = Model(name, f"select * from values (1, '{day}') as v(id, d)", **given)
+        assert Guard(spark).publish(model).outcome == "published"
+
+    def publish() -> None:
+        other = Guard(spark.newSession())
+        list(other.recover(force=True))
+        assert other.publish(Model(name, "select * from values (9, 'y') as v(id, d)", **given)).outcome == "published"
+
+    at = [root for root in list_roots(session, None) if database in root]
+    found = move_back(session, Sleeping(store_of(session), publish), at)
+    assert [report.outcome for report in found if "`t`" in report.model or name in report.model] == ["failed"], found
+    for _ in range(2):
+        rows = sorted(tuple(row) for row in spark.newSession().sql(f"select * from {name}").collect())
+        assert rows == [*([(1, "x")] if given else []), (9, "y")], found
+        found = move_back(session, store_of(session), at)  # Now nobody disturbs it.
+    assert {report.outcome for report in found} <= {"moved"}, found

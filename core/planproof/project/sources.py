@@ -180,12 +180,12 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     path = project.directory / location.removeprefix("file://")
     if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
         return None
-    files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
-    if not 0 < len(files) <= _MOST_FILES:
-        return None
-    if any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
-        return None
     try:
+        files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
+        if not 0 < len(files) <= _MOST_FILES:
+            return None
+        if any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
+            return None
         # A link, or a pipe, leads elsewhere.
         found = agreed_columns([resolve_within(project.directory, file) for file in files])
     except (OSError, CannotRead) as error:

@@ -18,7 +18,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, has_python_source
 from planproof.session.failures import explain_unplanned, translate_errors
-from planproof.session.files import data_files
+from planproof.session.files import list_data_files
 from planproof.session.frames import FrameSession
 from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.iceberg import Iceberg
@@ -430,7 +430,7 @@ class ClassicSession(FrameSession):
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
         if path is not None:
-            return data_files(path)
+            return list_data_files(path)
         try:
             return self._hadoop_files.list_files(location)
         except SparkFailure as failure:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
+from planproof.session.protocol import SparkFailure
+
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
 
@@ -30,14 +32,28 @@ def is_hidden(name: str) -> bool:
 
 
 def data_files(path: str) -> list[str]:
-    """The data files below a local directory (or the file itself), sorted; empty where nothing is there."""
+    """The data files below a local directory (or the file itself), sorted; empty where nothing is there. Raises OSError
+    where a directory cannot be listed: it has not said that nothing is there."""
     if os.path.isfile(path):
         return [path]
     found: list[str] = []
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_raise_unless_gone):
         folders[:] = [f for f in folders if not is_hidden(f)]
         found += [os.path.join(folder, name) for name in names if not is_hidden(name)]
     return sorted(found)
+
+
+def list_data_files(path: str) -> list[str]:
+    """As `data_files`. Raises `SparkFailure`."""
+    try:
+        return data_files(path)
+    except OSError as error:
+        raise SparkFailure(f"cannot list {path}: {error}", outside=True) from error
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise error
 
 
 def footer_of(read: Callable[[int, int], bytes], size: int) -> bytes:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.files import data_files, local_path
+from planproof.session.files import list_data_files, local_path
 from planproof.session.protocol import Place, SparkFailure, SparkPlanes, StoredTable, Transactional, Written
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quote_parts
@@ -83,7 +83,7 @@ class SqlOnlySession:
         path = self.local_path(location)
         if path is None:
             raise SparkFailure(f"cannot list {location}: {_ELSEWHERE}")
-        return data_files(path)
+        return list_data_files(path)
 
     def footer(self, path: str) -> bytes:
         raise SparkFailure(f"cannot read {path}: {_ELSEWHERE}")

@@ -122,6 +122,8 @@ class LocalStore:
         try:
             temporary = self._write_temporary(path, text, lasting)
             os.replace(temporary, path)
+            if lasting:
+                _sync_names(path)
         except OSError as error:
             raise SparkFailure(f"cannot write {location}: {error}") from error
 
@@ -132,6 +134,7 @@ class LocalStore:
             try:
                 # A link appears with its whole content or not at all; opening exclusively would show an empty file.
                 os.link(temporary, path)
+                _sync_names(path)
             except FileExistsError:
                 return False
             except OSError as error:
@@ -155,6 +158,7 @@ class LocalStore:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            _sync_names(path)
         except OSError:
             os.unlink(path)
             raise
@@ -254,6 +258,16 @@ def _path(location: str) -> str:
     if path is None:
         raise SparkFailure(f"{location} is not on this machine")
     return path
+
+
+def _sync_names(path: str) -> None:
+    """A power cut leaves the file's name in its folder, too. Some file systems keep no folder open."""
+    with suppress(OSError):
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _checksum_path(path: str) -> str:

@@ -22,6 +22,7 @@ from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, tak
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.states import STATES
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -92,15 +93,16 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if _find_table(session, note.target) is None and not note.is_new:
         return None, f"{note.target} is not there any more, or has another name"
     named = _is_committed(tables, store, note)
-    if named is False and store.exists(taken_mark(location)):
-        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
+    is_taken = store.exists(taken_mark(location))
+    if named is False and (is_taken or STATES[note.step].late):
+        # Its owner, or a JVM that outlives it, may be at its commit. From here on the table refuses it, or has it.
         bad_rows = None if note.quarantine is None else _find_table(session, note.quarantine.table)
         if bad_rows is not None:
             tables.fence(_place(bad_rows), PREFIX + note.owner.run)
         if store.exists(join(note.location, LOG)):
             tables.fence(note.location, PREFIX + note.owner.run)
             named = _is_committed(tables, store, note)
-        elif is_young(store, taken_mark(location)):
+        elif is_taken and is_young(store, taken_mark(location)):
             return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
     if named is None:
         return None, "the log does not say any more whether it was committed"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from planproof.judge.effect import Effect
 from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
-from planproof.publish.delta.actions import UnknownAction, count_for_history, count_rows, list_changes, read
+from planproof.publish.delta.actions import LOG, UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
@@ -18,7 +18,7 @@ from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
@@ -81,6 +81,7 @@ class DeltaPublication(WrittenTable):
         self._goes_on_top = (strategy == "replace" or overwrites) and not job.draft.settings.limits
         self._taken: list[str] = []
         self._version: int | None = None
+        self._is_interrupted = False
         if self.notebook.write() and base.version < 0 and not managed:
             self.staged.say(self.notebook.location)
 
@@ -164,6 +165,9 @@ class DeltaPublication(WrittenTable):
                 self.stop_if_evicted()
                 moved.replaces = self._is_in_place_of_others()
                 raise
+        except BaseException as error:
+            self._is_interrupted = not isinstance(error, SparkFailure)
+            raise
         self._take_back_what_is_gone()
         if not self._is_registered:
             self.tables.register(self.entry.target, self.base.location, self.managed)
@@ -347,10 +351,21 @@ class DeltaPublication(WrittenTable):
             self._tidy()
             ending = "finished"
         else:
+            if self._is_interrupted:
+                return self._settle_interrupted()
             self.stop_if_seen_evicted()
             self.discard()
         self.close()
         return ending
+
+    def _settle_interrupted(self) -> Ending:
+        """The JVM goes on with a commit whose caller was interrupted: without its files nobody could read the table.
+        From here on the log refuses it, or has it."""
+        self._is_interrupted = False
+        if not self.staged.store.exists(join(self.base.location, LOG)):
+            raise SparkFailure(f"Delta may still make {self.entry.model}, whose publish was interrupted", outside=True)
+        self.tables.fence(self.base.location, self.staged.folder)
+        return self.settle()
 
 
 def _has_name(job: Job, base: LogState) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.journal import SWAPS, Entry, Journal
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
+    PREFIX,
     Names,
     Refused,
     is_within,
@@ -25,6 +27,7 @@ from planproof.publish.transaction.publication import JournaledPublication, prio
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, store_of
 from planproof_engine.catalog import RelationName
+from planproof_engine.quoting import quote_parts
 
 
 def begin_publication(
@@ -50,6 +53,8 @@ def begin_publication(
     prior = prior_of(target)
     kept = prior is not None and prior.kind == "table" and not moved
     swap = SWAPS[strategy]
+    if target is None:
+        _refuse_put_aside(session, names)
     managed = swap.renames and (prior.managed if prior and kept else not location_root)
     data = data_root(target if kept else None, location_root, home)
     folder = names.slug if is_within(data, home) and is_within(home, data) else names.full_slug
@@ -88,6 +93,20 @@ def begin_publication(
         if not swap.repoints:
             _refuse_shared(found)
     return found
+
+
+def _refuse_put_aside(session: Session, names: Names) -> None:
+    """A metastore may rename the old table after the publish that asked for it was given up."""
+    place, aside = quote_parts(names.target.parts[:-1]), f"{PREFIX}_{names.slug}_"
+    wanted = re.compile(rf"{re.escape(aside)}[0-9a-f]{{10}}_\d+_old")
+    listed = [str(row[1]) for row in session.rows(f"SHOW TABLES IN {place} LIKE '{aside}*_old'")]
+    found = next((name for name in listed if wanted.fullmatch(name)), None)
+    if found is not None:
+        old = names.target.sibling(found).quoted
+        raise Refused(
+            f"{names.target} is not there, and {old} is what stood there: a publish that was given up had put it "
+            f"aside. Give it its name back (ALTER TABLE {old} RENAME TO {names.target.quoted}), or drop it"
+        )
 
 
 def _refuse_shared(publication: JournaledPublication) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 
@@ -146,7 +146,7 @@ class _Move:
         run = f"leave_{uuid.uuid4().hex[:10]}"
         held = lock.acquire(self.store, self.root, make_slug(found.name.last), run, found.table)
         try:
-            return _carry_home(self.session, self.store, self.holdings, self.location, found)
+            return _carry_home(self.session, self.store, self.holdings, self.location, found, held.fence)
         finally:
             held.release()
             self.holdings.forget()
@@ -222,9 +222,13 @@ def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
     return next((root for root in roots if is_within(own, root) and is_within(root, own)), own)
 
 
-def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
-    """A killed move may have done some steps: each step looks first whether it is needed."""
-    own = [note.name]
+def _carry_home(
+    session: Session, store: Store, holdings: Holdings, file: str, note: Departure, fence: Callable[[], None]
+) -> tuple[str, str]:
+    """A killed move may have done some steps: each step looks first whether it is needed. `fence` raises `Evicted`
+    where another run has taken the table over."""
+    own, mark, folder = [note.name], mark_of(note.version), parent(note.version)
+    versions = [name for name in store.names(folder) if mark_of(name) == mark]
     holder = holdings.sharer(note.version, own) or holdings.holder(note.version, own) or holdings.holder(note.home, own)
     if holder is None and is_within(_location(session, note.table), note.version):
         refuse_unspeakable(session, [note.home], "the folder where dbt would put it")
@@ -235,6 +239,7 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
         store.write(file, json.dumps(asdict(note)))
         _copy(store, note.version, note.home, note.files or ())
         if is_within(_location(session, note.table), note.version):
+            fence()
             session.rows(f"ALTER TABLE {note.table} SET LOCATION {quote_literal(note.home)}")
     if holder is not None or not is_within(_location(session, note.table), note.home):
         holdings.forget()
@@ -248,13 +253,12 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
     if note.files is not None:
         _follow(store, note.version, note.home, note.files)
     store.write(file, json.dumps(asdict(replace(note, files=None))))
-    _bring_partitions_home(session, store, holdings, note)
+    _bring_partitions_home(session, store, holdings, note, fence)
     session.rows(f"REFRESH TABLE {note.table}")
-    mark, folder = mark_of(note.version), parent(note.version)
     held = data_of(session, note.table)
-    for version in store.names(folder):
-        place = join(folder, version)
-        if mark_of(version) == mark and not any(is_within(one, place) for one in held):
+    for place in (join(folder, version) for version in versions):
+        if not any(is_within(one, place) for one in held):
+            fence()
             store.delete(place)
     store.delete(file)
     return "moved back", f"its files lie in {note.home} now"
@@ -286,7 +290,9 @@ def _follow(store: Store, version: str, home: str, copied: Sequence[str]) -> Non
         store.delete(join(home, name))
 
 
-def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, note: Departure) -> None:
+def _bring_partitions_home(
+    session: Session, store: Store, holdings: Holdings, note: Departure, fence: Callable[[], None]
+) -> None:
     """Copies the partitions that lie in version directories below their table's home, and tells the catalog.
 
     A partition stays where it is, as does its version, where another table has data there, or a partition at its place.
@@ -300,13 +306,18 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
         # What lies there was replaced, or is a copy that was not finished, if no partition of the table has it.
         if any(is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]):
             continue
+        fence()
         store.delete(new)
         copied = tuple(store.contents(old.location))
         _copy(store, old.location, new, copied)
+        fence()
+        if old not in partitions_of(session, note.table, among=[old.partition]):
+            continue  # Others have put it elsewhere, or dropped it: the copy is deleted by the next move.
         session.rows(
             f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {quote_literal(new)}"
         )
         _follow(store, old.location, new, copied)
+        fence()
         store.delete(old.location)
 
 
@@ -347,8 +358,9 @@ def _hold_lock(store: Store, data: str, roots: Sequence[str], table: str) -> Ite
 def _sweep_versions(store: Store, holdings: Holdings, file: str, force: bool) -> list[Report]:
     for version in store.names(file):
         # What has no data file in it holds nothing but a marker of Spark's.
-        if mark_of(version) is not None and not store.contents(join(file, version)):
-            store.delete(join(file, version))
+        place = join(file, version)
+        if mark_of(version) is not None and not store.contents(place) and holdings.holder(place) is None:
+            store.delete(place)
     if not store.names(file):
         store.prune(file)
         return []

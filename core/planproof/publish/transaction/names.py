@@ -34,10 +34,10 @@ class Refused(Stopped):
 
 def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str) -> None:
     """Raises `Refused` for a text that `literal` does not spell in this session: with this setting, Spark takes the
-    backslash that stands before a backslash or a quote for a part of the text."""
-    is_plain = not any("\\" in text or "'" in text for text in texts if text)
+    backslash that stands before a backslash, a quote or a dollar sign for a part of the text."""
+    is_plain = not any(mark in text for text in texts if text for mark in ("\\", "'", "${"))
     if not is_plain and str(session.rows(f"SET {RAW_LITERALS}")[0][1]).lower() == "true":
-        raise Refused(f"{what} holds a backslash or a quote: set {RAW_LITERALS} to false")
+        raise Refused(f"{what} holds a backslash, a quote or `${{`: set {RAW_LITERALS} to false")
 
 
 def make_slug(table: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _running: set[str] = set()
+_ENDED = ("Z", "X")
+"""The states of processes that have ended (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Owner:
     @classmethod
     def here(cls, run: str) -> Owner:
         pid = os.getpid()
-        return cls(socket.gethostname(), pid, run, _read_start_time(pid), _read_pid_namespace(), _read_boot_id())
+        return cls(socket.gethostname(), pid, run, _read_state(pid)[1], _read_pid_namespace(), _read_boot_id())
 
     def form(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,9 +53,15 @@ class Owner:
         return self.is_seen and self._is_at_work()
 
     def _is_at_work(self) -> bool:
-        if self.pid == os.getpid() and self.started == _read_start_time(self.pid):
+        if self.pid == os.getpid() and self.started == _read_state(self.pid)[1]:
             return self.run in _running
-        return _is_running(self.pid) and (self.started is None or _read_start_time(self.pid) in (None, self.started))
+        state, started = _read_state(self.pid)
+        # A process that nobody has waited for keeps its number, and does nothing any more.
+        return (
+            _is_running(self.pid)
+            and state not in _ENDED
+            and (None in (started, self.started) or started == self.started)
+        )
 
     def __str__(self) -> str:
         return f"run {self.run}, process {self.pid} on {self.host}"
@@ -94,10 +102,12 @@ def _read_boot_id() -> str | None:
         return None
 
 
-def _read_start_time(pid: int) -> str | None:
+def _read_state(pid: int) -> tuple[str | None, str | None]:
+    """What a process does, as one letter, and when it started; None where nobody tells."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The command, in parentheses, may hold anything; the start time is the 20th field after it.
-            return file.read().rpartition(")")[2].split()[19]
+            fields = file.read().rpartition(")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
-        return None
+        return None, None

@@ -52,6 +52,7 @@ class JournaledPublication:
         self.replaced: TableFiles | None = None
         self.others = 0
         self._needs_lock = True
+        self._is_unanswered = False
         self.statement: str | None = None
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
@@ -97,7 +98,12 @@ class JournaledPublication:
     def define(self, sql: str) -> None:
         """Runs a statement that changes the catalog, and that holds the model's own query."""
         self.fence()
-        self.session.rows(sql)
+        try:
+            self.session.rows(sql)
+        except BaseException as error:
+            # Who is interrupted leaves the call to whoever carries it out, and a catalog may be slow to do so.
+            self._is_unanswered = self._is_unanswered or not getattr(error, "condition", None)
+            raise
 
     def delete(self, location: str) -> None:
         self.fence()
@@ -425,8 +431,11 @@ class JournaledPublication:
 
     @property
     def may_be_late(self) -> bool:
-        """Whether the publish was taken from an owner who may wake up, within a call that points to its staging."""
-        return self.lock.took_over and not self.entry.owner.is_dead
+        """Whether a call that points to the staging may still be carried out: it had no answer, its caller is gone, or
+        the publish was taken from an owner who may wake up within it."""
+        if self.lock.took_over and not self.entry.owner.is_dead:
+            return True
+        return STATES[self.entry.step].target is Target.EITHER and (self._is_unanswered or not self.is_own)
 
     def discard(self) -> None:
         """Removes what was staged: its files, and last its registration, by which the catalog knows the publish.

@@ -1,0 +1,97 @@
+"""A call that the catalog carries out after its publish was interrupted, killed, or told that nobody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model
+from planproof.publish.transaction import owner
+from planproof.publish.transaction.publication import JournaledPublication
+from planproof.session.protocol import SparkFailure
+
+PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+OVER = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "location": ("create table {t} using parquet as select 1 as id", "select 2 as id", {}),
+    "partitions": (PARTS, "select 3 as id, 'x' as d", OVER),
+}
+
+
+class Killed(BaseException):
+    """What no publish catches."""
+
+
+def rows(spark: Any, name: str) -> list[tuple[Any, ...]]:
+    spark.sql(f"refresh table {name}")
+    return sorted(tuple(row) for row in spark.table(name).collect())
+
+
+def hold_back(patch: pytest.MonkeyPatch, what: str, raised: BaseException) -> list[str]:
+    """The first statement that holds `what` raises, and is put into the list instead of being run."""
+    held: list[str] = []
+    define = JournaledPublication.define
+
+    def late(self: JournaledPublication, sql: str) -> None:
+        session = self.session
+        if what in sql and not held:
+            held.append(sql)
+            patch.setattr(type(session), "rows", fail)
+        define(self, sql)
+
+    def fail(self: Any, sql: str) -> list[tuple[Any, ...]]:
+        patch.setattr(type(self), "rows", plain)
+        raise raised
+
+    from planproof.session.classic import ClassicSession
+
+    plain = ClassicSession.rows
+    patch.setattr(JournaledPublication, "define", late)
+    return held
+
+
+@pytest.mark.parametrize("how", ["interrupted", "unanswered", "killed"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_that_is_pointed_to_its_staging_late_can_be_read(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch, case: str, how: str
+) -> None:
+    before, sql, given = CASES[case]
+    name = f"{database}.t"
+    spark.sql(before.format(t=name))
+    model, old = Model(name, sql, **given), rows(spark, name)
+    raised = {
+        "interrupted": KeyboardInterrupt(),
+        "unanswered": SparkFailure("SocketTimeoutException: Read timed out", outside=True),
+        "killed": Killed(),
+    }[how]
+    held = hold_back(monkeypatch, "SET LOCATION", raised)
+    if how == "unanswered":
+        assert Guard(spark.newSession()).publish(model).outcome == "failed"
+    else:
+        with pytest.raises(type(raised)):
+            Guard(spark.newSession()).publish(model)
+        if how == "killed":
+            monkeypatch.setattr(owner, "_running", set())
+            list(Guard(spark.newSession()).recover())
+    assert rows(spark, name) == old
+    spark.sql(held[0])
+    new = [(2,)] if case == "location" else [(2, "y"), (3, "x")]
+    assert rows(spark, name) == new
+    assert Guard(spark.newSession()).publish(model).outcome == "published"
+    assert rows(spark, name) == new
+
+
+def test_a_table_that_is_put_aside_late_is_named(database: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    model = Model(name, "select 2L as id")
+    held = hold_back(monkeypatch, "RENAME TO", SparkFailure("SocketTimeoutException: Read timed out", outside=True))
+    assert Guard(spark.newSession()).publish(model).outcome == "failed"
+    spark.sql(held[0])
+    report = Guard(spark.newSession()).publish(model)
+    assert report.outcome == "failed"
+    assert "Give it its name back (ALTER TABLE " in str(report.error)
+    spark.sql(str(report.error).partition("(")[2].partition(")")[0])
+    assert rows(spark, name) == [(1,)]
+    assert Guard(spark.newSession()).publish(model).outcome == "published"
