@@ -22,7 +22,7 @@ KINDS = ("replace", "append", "overwrite", "merge")
 SECONDS = (0.05, 0.4)
 """After which a client is killed while the server carries its statement out."""
 HOUR = 3700
-SETTLES = 15
+SETTLES = 120
 """Seconds in which a server ends what a lost client asked for, at most."""
 _numbers = itertools.count(1)
 Rows = list[list[object]]
@@ -59,7 +59,7 @@ class Clients:
             if found == last:
                 return found
             last = found
-            time.sleep(0.5)
+            time.sleep(2)
         raise AssertionError(f"{name} does not settle: {last}")
 
     def recover(self) -> list[str]:
@@ -99,7 +99,8 @@ def sweep(clients: Clients, kind: str, name: str | None, moments: Iterable[tuple
         killed += 1
         again = clients.run(at, kind, word)[1]
         assert again["outcome"] == "published", (call, again)
-        assert clients.rows(at) == change(kind, found or [], word), (call, again)
+        late = change(kind, new, word) if "PP603" in str(again["said"]) else None
+        assert clients.rows(at) in (change(kind, found or [], word), late), (call, again)
         assert clients.recover() == [], call
     return killed
 

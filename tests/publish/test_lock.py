@@ -148,6 +148,27 @@ def test_an_owner_that_renews_its_lock_keeps_it(tmp_path: Path, quick: None, mon
     assert LocalStore().names(str(tmp_path / ".planproof/locks")) == []
 
 
+def test_an_owner_that_came_after_the_one_that_was_watched_keeps_its_lock(tmp_path: Path, quick: None) -> None:
+    """Both locks had one name, and no renewal yet."""
+    store, watch = LocalStore(), lock.Watch()
+    first = held_by(store, tmp_path, replace(elsewhere(), run="r1"))
+    watch.begin(store, first)
+    time.sleep(lock.LEASE * 1.5)
+    store.delete(first)
+    held_by(store, tmp_path, replace(elsewhere(), run="r2"))
+    with pytest.raises(lock.Locked, match="run r2"):
+        lock.acquire(store, str(tmp_path), "t", "r3", "d.t", watch=watch)
+
+
+def test_a_zombie_is_dead() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    owner = replace(Owner.here("r1"), pid=child.pid, started=None)
+    while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.05)
+    assert (owner.is_dead, owner.is_alive) == (True, False)
+    child.wait()
+
+
 def test_force_takes_over_at_once_and_the_evicted_owner_finds_out(tmp_path: Path) -> None:
     held = lock.acquire(LocalStore(), str(tmp_path), "t", "theirs", "s.t")
     held.fence()

@@ -93,22 +93,24 @@ class Lock:
 
 
 class Watch:
-    """What was seen of renewals, and when, by this process's own clock."""
+    """What was seen of owners and their renewals, and when, by this process's own clock."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[str | None, float]] = {}
+        self._seen: dict[str, tuple[str | None, str | None, float]] = {}
 
     def begin(self, store: Store, location: str) -> None:
         """The lease of this lock is watched from now on."""
-        self._seen.setdefault(location, (store.read(_renewal_file(location)), time.monotonic()))
+        if location not in self._seen:
+            self._seen[location] = (store.read(location), store.read(_renewal_file(location)), time.monotonic())
 
     def is_over(self, store: Store, location: str) -> bool:
         """Waits until the owner renews its lock, or gives it back, or its lease is over; True where the table is free
-        then."""
+        then. An owner that came after the one that was watched has a lease of its own."""
         self.begin(store, location)
-        renewal, since = self._seen[location]
-        while store.exists(location):
-            if store.read(_renewal_file(location)) != renewal:
+        owner, renewal, since = self._seen[location]
+        while (now := store.read(location)) is not None:
+            if now != owner or store.read(_renewal_file(location)) != renewal:
+                del self._seen[location]
                 return False
             left = since + LEASE - time.monotonic()
             if left <= 0:
@@ -127,10 +129,14 @@ def acquire(
     owner = Owner.here(run)
     begin(run)
     try:
-        epoch = current_epoch(store, root, slug)
-        found, is_free = _look(store, path(root, slug, epoch))
-        if not (is_free or force or _is_over(store, path(root, slug, epoch), found, watch or Watch())):
-            raise Locked(table, found)
+        epoch, found, is_free = _look_at_newest(store, root, slug)
+        if not (is_free or force):
+            if not _is_over(store, path(root, slug, epoch), found, watch or Watch()):
+                raise Locked(table, found)
+            # While this waited, its owner may have given it back, and others may have begun.
+            epoch, now, is_free = _look_at_newest(store, root, slug)
+            if not is_free and now != found:
+                raise Locked(table, now)
         lock = Lock(store, root, slug, epoch + 1, owner, table, took_over=not is_free)
         if not store.create(lock.location, json.dumps(owner.form())):
             raise Locked(table, holder(store, lock.location))
@@ -147,6 +153,11 @@ def acquire(
 def path(root: str, slug: str, epoch: int) -> str:
     """The file of a lock, below a database's folder."""
     return join(root, STATE, "locks", f"{slug}.{epoch}.json" if epoch else f"{slug}.json")
+
+
+def _look_at_newest(store: Store, root: str, slug: str) -> tuple[int, Owner | None, bool]:
+    epoch = current_epoch(store, root, slug)
+    return epoch, *_look(store, path(root, slug, epoch))
 
 
 def list_slugs(store: Store, root: str) -> list[str]:
