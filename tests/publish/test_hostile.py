@@ -126,6 +126,20 @@ def test_a_value_of_a_partition_is_a_value(guard: Guard, room: Path, database: s
     assert [p.name for p in room.iterdir() if p.name.startswith("__planproof_")] == []
 
 
+@pytest.mark.parametrize("strategy", ["append", "insert_overwrite"])
+def test_a_value_that_reads_as_a_setting_is_a_value(strategy: str, guard: Guard, database: str, spark: Any) -> None:
+    name, more = f"{database}.t", {"materialized": "incremental", "incremental_strategy": strategy}
+    for number in (1, 2):
+        sql = f"select {number} as id, concat('$', '{{spark.app.name}}') as d"
+        report = guard.publish(Model(name, sql, partition_by=["d"], comment="${spark.app.name}", **more))
+        assert report.outcome == "published", report.error
+    found = [tuple(row) for row in spark.newSession().sql(f"select * from {name} order by id").collect()]
+    assert found == [(n, "${spark.app.name}") for n in ((1, 2) if strategy == "append" else (2,))]
+    table = guard.session.table(name)
+    assert table is not None
+    assert table.comment == "${spark.app.name}"
+
+
 def test_a_comment_and_a_property_are_texts(guard: Guard, room: Path, database: str) -> None:
     evil = "x'); drop table canary; --\\"
     model = Model(f"{database}.t", "select 1 as id", comment=evil, options={"tblproperties": {evil: evil}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planproof.session.files import list_data_files
 from planproof.session.hadoop_store import HadoopStore
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
@@ -103,3 +105,20 @@ def test_a_versions_age_is_that_of_its_files(store: Any, tmp_path: Path) -> None
     for path in (*(tmp_path / "v1").iterdir(), tmp_path / "v1"):
         os.utime(path, (1000, 1000))
     assert store.modification_time(str(tmp_path / "v1")) == 1000.0
+
+
+def test_a_folder_that_does_not_answer_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d=1").mkdir()
+    (tmp_path / "d=1" / "a.parquet").write_text("x")
+    assert LocalStore().contents(str(tmp_path)) == {"d=1/a.parquet": 1}
+    listed = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("d=1"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    for look in (LocalStore().contents, list_data_files):
+        with pytest.raises(SparkFailure, match="Stale file handle"):
+            look(str(tmp_path))
