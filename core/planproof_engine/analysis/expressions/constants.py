@@ -20,8 +20,11 @@ from planproof_engine.types import (
     LONG,
     SHORT,
     STRING,
+    Array,
     DataType,
     Decimal,
+    Map,
+    Struct,
     is_integral,
     is_string,
     same_type,
@@ -82,12 +85,25 @@ def _convert(literal: Literal, target: DataType) -> Literal | None:
 def make_variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
     """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
     given = cast_unless_same(value, target, ctx.conf)
-    found = fold(given)
+    found = _fold_array(given, target) or fold(given)
     if isinstance(found, Literal) and not same_type(found.type, target):
         found = _convert(found, target) or given
     if not isinstance(found, Literal):
         return SessionVariable(name, target, False, known=not given.nullable)
     return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
+
+
+def _fold_array(expr: Expr, target: DataType) -> Literal | None:
+    """The array of literals that a call makes, as one literal, which prints as `Literal.sql` has it."""
+    while isinstance(expr, Cast):
+        expr = expr.child
+    if not isinstance(target, Array) or not isinstance(expr, Call) or expr.function.name != "array":
+        return None
+    folded = [fold(a) for a in expr.args]
+    members = [_convert(m, target.element) if isinstance(m, Literal) else None for m in folded]
+    known = [m for m in members if m is not None]
+    text = f"ARRAY({', '.join(map(literal_sql, known))})"
+    return Literal(tuple(m.value for m in known), target, text) if len(known) == len(members) else None
 
 
 def make_unknown_variable(name: str, declared: Expr) -> Expr:
@@ -99,7 +115,7 @@ def literal_sql(literal: Literal) -> str:
     """The literal as SQL (`Literal.sql`)."""
     value, data_type = literal.value, literal.type
     if value is None:
-        return f"CAST(NULL AS {data_type.sql})"
+        return "NULL" if isinstance(data_type, (Array, Map, Struct)) else f"CAST(NULL AS {data_type.sql})"
     if data_type == BOOLEAN:
         return str(value).lower()
     if is_string(data_type):
