@@ -23,12 +23,29 @@ CATALOG = Catalog(
         ("SELECT * FROM t LATERAL VIEW abs(x) v AS y", "UNSUPPORTED_GENERATOR.NOT_GENERATOR"),
         ("SELECT max(x) AS (a, b) FROM t", "MULTI_ALIAS_WITHOUT_GENERATOR"),
         ("SELECT percentile_cont(x, x) FROM t", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+        ("SELECT /*+ REPARTITION(0) */ x FROM t", "INTERNAL_ERROR"),
+        # A window of a constant is made before the columns of the table are known, and hides them.
+        ("SELECT window(timestamp'2024-01-01', '1 day') AS w, x FROM t", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT x FROM t WHERE window(timestamp'2024-01-01', '1 day') IS NULL", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
     ],
 )
 def test_a_function_in_the_wrong_place(sql: str, condition: str) -> None:
     with pytest.raises(AnalysisError) as error:
         plan(sql, CATALOG)
     assert error.value.condition == condition
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window('2024-01-01', '1 day') AS w, x FROM t",
+        "SELECT window(timestamp'2024-01-01', '1 day') AS w FROM t WHERE x > 1",
+        "SELECT x FROM t ORDER BY window(timestamp'2024-01-01', '1 day').start",
+        "SELECT /*+ REPARTITION(2) */ x FROM t",
+    ],
+)
+def test_what_stands_beside_a_window_of_a_constant(sql: str) -> None:
+    assert plan(sql, CATALOG).schema
 
 
 @pytest.mark.parametrize(
