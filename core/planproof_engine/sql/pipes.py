@@ -17,6 +17,7 @@ from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.pivots import pivot, unpivot
 from planproof_engine.sql.primary import column, multipart
 from planproof_engine.sql.relations import join, sample
+from planproof_engine.sql.tokens import NUMBERS
 
 SETS: dict[str, type[q.SetOperation]] = {
     "UNION": q.Union,
@@ -171,7 +172,7 @@ def _refuse_two(c: Cursor, node: q.PipeOrganize, start: int) -> None:
         c.keep_error("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
 
 
-_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))
+_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", *NUMBERS))
 
 _OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
     "SELECT": _select,
