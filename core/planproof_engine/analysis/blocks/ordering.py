@@ -178,6 +178,8 @@ class _Clause:
                 raise
             raise Unknown("a time window here", error.origin) from None
         self.time_windows = ctx.time_windows
+        if ctx.time_windows and self.shown is not None:
+            raise Unknown("a time window in ORDER BY of a pipe")
         self._scopes.clear()
 
     def _make_output_context(self, suggests: bool = True) -> Context:

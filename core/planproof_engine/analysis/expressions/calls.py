@@ -383,6 +383,12 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None and node.over is not None and not ctx.conf.before("4.0"):
         text = f"Expression `{name}` not supported within a window function."
         raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
+    words = [word for word, stands in (("DISTINCT", node.distinct), ("FILTER", node.filter)) if stands]
+    if words:
+        for argument in (*node.arguments, *((node.filter,) if node.filter is not None else ())):
+            bind(argument, ctx)
+        text = f"The function `{name}` does not support {', '.join(words)}."
+        raise ctx.env.make_error("INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX", text, node)
     if ctx.clause == "VALUES":
         text = f'Invalid inline table. Cannot evaluate the expression "{name}" in inline table definition.'
         raise ctx.env.make_error("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
@@ -392,7 +398,6 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
         function = ctx.env.registry.find(name)
         if function is not None:
             check_arity(function, len(node.arguments))
-            refuse_modifiers(function, node, ctx)
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",
             "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, localcontext
+from decimal import Decimal as Number
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.literals import format_decimal
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import COMPUTED
@@ -77,9 +80,22 @@ def _convert(literal: Literal, target: DataType) -> Literal | None:
         return Literal(found, target, str(found)) if abs(found) < _BOUNDS[target] else None
     if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
         return Literal(str(value), target, str(value))
+    if isinstance(target, Decimal) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+        return _rescale(Number(value), target)
     if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
         return Literal(float(value), target, str(float(value)))
     return None
+
+
+def _rescale(value: Number, target: Decimal) -> Literal | None:
+    """The number as a decimal of this type (`Decimal.toPrecision`); None where it does not fit."""
+    with localcontext() as exact:
+        exact.prec = 80
+        found = value.quantize(Number(1).scaleb(-target.scale), ROUND_HALF_UP)
+    whole = max(found.adjusted() + 1, 0) if found else 0
+    if whole > target.precision - target.scale:
+        return None
+    return Literal(found, target, format_decimal(found, target.scale))
 
 
 def make_variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
