@@ -6,6 +6,7 @@ import pytest
 
 from planproof import AnalysisError, Catalog
 from planproof_engine.api import plan
+from planproof_engine.conf import Conf
 
 CATALOG = Catalog(
     {
@@ -69,6 +70,16 @@ def test_a_function_in_the_wrong_place(sql: str, condition: str) -> None:
 )
 def test_what_stands_beside_it_is_healthy(sql: str) -> None:
     assert plan(sql, CATALOG).schema
+
+
+@pytest.mark.parametrize(("spark", "refused"), [("3.5", False), ("4.0", True), ("4.3", True)])
+def test_a_window_of_a_call_waits_for_the_table_in_spark_3_5(spark: str, refused: bool) -> None:
+    sql = "SELECT window(current_timestamp(), '1 day').start AS w, x FROM t"
+    if not refused:
+        assert plan(sql, CATALOG, conf=Conf.of(spark)).schema
+        return
+    with pytest.raises(AnalysisError, match="UNRESOLVED_COLUMN"):
+        plan(sql, CATALOG, conf=Conf.of(spark))
 
 
 @pytest.mark.parametrize(

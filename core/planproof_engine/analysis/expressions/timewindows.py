@@ -52,7 +52,10 @@ def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
     """Whether the window is made before the columns of the tables below are known, so that it hides them for good: that
     of a constant is resolved at once, a table only after the first round of rules (`FindDataSourceTable`)."""
     parts = [*window.args[0].walk()]
-    at_once = all(isinstance(e, Literal) or (isinstance(e, Cast) and e.written) or e.children == () for e in parts)
+    calls = not ctx.conf.before("4.0")  # Before, a function is resolved in a later round.
+    at_once = all(
+        isinstance(e, Literal) or (isinstance(e, Cast) and e.written) or (calls and not e.children) for e in parts
+    )
     named = any(isinstance(e, (Column, Outer)) for e in parts)
     if named or not at_once or parts[0].type not in (TIMESTAMP, TIMESTAMP_NTZ):
         return False
