@@ -48,6 +48,7 @@ from planproof_engine.expr import (
     column_of,
     is_aggregate,
 )
+from planproof_engine.expr.function import Category, Many
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
 from planproof_engine.origin import AnalysisError
@@ -268,6 +269,15 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
     return next(around, node)
 
 
+def _ranks(call: Expr) -> bool:
+    function = call.function if isinstance(call, Call) else None
+    return (
+        function is not None
+        and function.category is Category.WINDOW
+        and any(isinstance(i, Many) for i in function.inputs)
+    )
+
+
 def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, (Literal, Outer)) or (expr in keys and (keys.of_sets or not holds_window(expr))):
         # Spark takes windows out of the Aggregate before it compares its items with its keys. Those of grouping sets
@@ -289,7 +299,8 @@ def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]
         yield from (c for c in plain_outer_columns(expr) if c not in keys)
     children = expr.children
     if isinstance(expr, Window):
-        children = (*expr.call.children, *expr.partition, *expr.order)
+        # What ranks rows by the order of the window forgets its arguments (`RankLike.withOrder`).
+        children = (*(() if _ranks(expr.call) else expr.call.children), *expr.partition, *expr.order)
         if keys.of_sets and is_aggregate(expr.call) and not is_grouping(expr.call):
             # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
             # was expanded, which is no key.
