@@ -1,4 +1,4 @@
-"""Which collations there are, by name. Source: `CollationFactory`."""
+"""Which collations there are, by name: those of Spark and of ICU."""
 
 from __future__ import annotations
 
