@@ -24,6 +24,7 @@ from planproof_engine.analysis.refusals.earlier import (
     find_window_in_aggregate,
     find_window_in_where,
 )
+from planproof_engine.analysis.refusals.hints import find_miswritten_hint
 from planproof_engine.analysis.script.immediate import is_immediate, parse_query
 from planproof_engine.analysis.versions import rename_condition
 from planproof_engine.budget import OverBudget, bounded, is_bounded
@@ -193,8 +194,9 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
         root = bind_whole(tree, env)
     except AnalysisError as error:
         earlier = (
-            find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_undefined_window(tree, env)
+            find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_miswritten_hint(tree, env)
         )
+        earlier = earlier or find_undefined_window(tree, env)
         earlier = earlier or find_unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
         earlier = earlier or find_window_in_where(tree, error, env) or find_subquery_in_lambda(tree, error, env)
         earlier = earlier or find_window_in_aggregate(tree, error, env)

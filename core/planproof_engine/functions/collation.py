@@ -130,8 +130,8 @@ def _strength_of_call(call: Call) -> int | None:
     strings = [a for a in call.args if _holds_string(a.type)]
     if any(string_of(a.type) is None for a in strings):
         return None if call.function.name != "getmapvalue" else IMPLICIT
-    found = [strength(a) for a in strings]
-    return None if None in found else max((f for f in found if f is not None), default=DEFAULT)
+    # A text that is made of such a text has its collation again.
+    return max((strength(a) or IMPLICIT for a in strings), default=DEFAULT)
 
 
 def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:

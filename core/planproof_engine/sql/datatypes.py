@@ -8,6 +8,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, parse_type
+from planproof_engine.types.collations import is_collation
 
 _YEAR_MONTH = ("YEAR", "MONTH")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -191,6 +192,8 @@ def _skip_collation(c: Cursor) -> None:
         c.advance()
         parts.append(c.identifier())
     check_collation(c, parts)
+    if not is_collation(parts[-1].text):  # That of an expression is looked up by a rule.
+        _keep_no_collation(c, parts)
 
 
 def check_collation(c: Cursor, parts: list[q.Identifier]) -> None:
@@ -198,11 +201,15 @@ def check_collation(c: Cursor, parts: list[q.Identifier]) -> None:
     (`CollationFactory.resolveFullyQualifiedName`), or this Spark has none that trim."""
     *within, name = parts
     if within and [part.text.lower() for part in within] != ["system", "builtin"]:
-        message = f"The value {name.text} does not represent a correct collation name."
-        c.keep_error("COLLATION_INVALID_NAME", message, parts[0].span[0], name.span[1])
+        _keep_no_collation(c, parts)
     elif "trimming collations" in c.lacks and name.text.upper().endswith("_RTRIM"):
         message = "The feature is not supported: TRIM specifier in the collation."
         c.keep_error("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
+
+
+def _keep_no_collation(c: Cursor, parts: list[q.Identifier]) -> None:
+    message = f"The value {parts[-1].text} does not represent a correct collation name."
+    c.keep_error("COLLATION_INVALID_NAME", message, parts[0].span[0], parts[-1].span[1])
 
 
 def _skip_named(c: Cursor) -> None:

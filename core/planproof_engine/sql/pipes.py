@@ -17,6 +17,7 @@ from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.pivots import pivot, unpivot
 from planproof_engine.sql.primary import column, multipart
 from planproof_engine.sql.relations import join, sample
+from planproof_engine.sql.tokens import NUMBERS
 
 SETS: dict[str, type[q.SetOperation]] = {
     "UNION": q.Union,
@@ -108,6 +109,9 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
     if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
         text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+    elif any(map(_calls_grouping, node.items)):
+        text = "The pipe operator |> AGGREGATE does not support GROUPING."
+        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
     elif node.group is not None and any(map(_holds_window, (*node.items, *keys))):
         text = "The pipe operator |> AGGREGATE does not support window functions: move them to a |> SELECT behind it."
         c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
@@ -117,6 +121,11 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
             "grouping expressions, or both."
         )
         c.keep_error("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
+
+
+def _calls_grouping(node: q.Node) -> bool:
+    inner = node.operand if isinstance(node, q.Alias) else node
+    return isinstance(inner, q.Call) and str(inner.name).lower() == "grouping"
 
 
 def _holds_window(node: q.Node) -> bool:
@@ -171,7 +180,7 @@ def _refuse_two(c: Cursor, node: q.PipeOrganize, start: int) -> None:
         c.keep_error("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
 
 
-_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))
+_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", *NUMBERS))
 
 _OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
     "SELECT": _select,

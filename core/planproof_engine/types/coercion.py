@@ -207,10 +207,13 @@ def _merge_flags(conf: Conf, a: n.DataType, b: n.DataType) -> n.DataType | None:
 
 
 def merge_union_types(a: n.DataType, b: n.DataType) -> n.DataType | None:
-    """`StructType.unionLikeMerge`: the names of `a` and the looser flags of both, for types that differ in these alone.
-
-    None for all others (`DataType.equalsStructurally`).
+    """`StructType.unionLikeMerge`: the names of `a` and the looser flags of both; of decimals of one scale the longer
+    one, of intervals of one kind the one of all units. None for all others.
     """
+    if isinstance(a, n.Decimal) and isinstance(b, n.Decimal) and a.scale == b.scale:
+        return max(a, b, key=lambda t: t.precision)
+    if isinstance(a, n.Interval) and isinstance(b, n.Interval) and a.year_month == b.year_month:
+        return _wider_interval(a, b)
     if isinstance(a, n.Array) and isinstance(b, n.Array):
         element = merge_union_types(a.element, b.element)
         return element and n.Array(element, a.contains_null or b.contains_null)

@@ -43,6 +43,12 @@ def types(sql: str, conf: Conf) -> list[str]:
             ["array<string>", "map<string,string>", "array<array<string>>"],
         ),
         (
+            "spark.sql.legacy.interval.enabled",
+            "select timestamp'2024-01-02' - timestamp'2024-01-01', date'2024-01-02' - date'2024-01-01'",
+            ["interval day to second", "interval day"],
+            ["interval", "interval"],
+        ),
+        (
             "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate",
             "select coalesce(cast(1 as decimal(38,0)), cast(1 as decimal(38,18)))",
             ["decimal(38,0)"],

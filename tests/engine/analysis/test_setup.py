@@ -89,6 +89,33 @@ def test_variables_keep_their_types_and_print_their_values() -> None:
     ]
 
 
+def test_a_variable_that_is_an_array_prints_its_members() -> None:
+    setup = [
+        "DECLARE a ARRAY<STRING> DEFAULT array('x', null)",
+        "DECLARE b ARRAY<BIGINT> DEFAULT array(1, 2)",
+        "DECLARE c ARRAY<STRING>",
+    ]
+    assert answer(setup, "SELECT a, a[0], b[0], c[0]") == [
+        ("a", "array<string>", False),
+        ("variablereference(system.session.a=ARRAY('x', CAST(NULL AS STRING)))[0]", "string", True),
+        ("variablereference(system.session.b=ARRAY(1L, 2L))[0]", "bigint", True),
+        ("variablereference(system.session.c=NULL)[0]", "string", True),
+    ]
+
+
+def test_a_variable_that_is_a_decimal_has_all_digits_of_its_scale() -> None:
+    setup = [
+        "DECLARE a DECIMAL(10, 2) DEFAULT 1.5",
+        "DECLARE b DECIMAL(20, 10) DEFAULT 0",
+        "DECLARE c DECIMAL(2, 1) DEFAULT 99",
+    ]
+    assert answer(setup, "SELECT a + 1, b + 1") == [
+        ("(variablereference(system.session.a=1.50BD) + 1)", "decimal(11,2)", True),
+        ("(variablereference(system.session.b=0E-10BD) + 1)", "decimal(21,10)", True),
+    ]
+    assert answer(setup, "SELECT c + 1") == "the value of the variable c"
+
+
 def test_a_variable_whose_value_is_computed_has_a_type_and_no_text() -> None:
     setup = ["DECLARE a DOUBLE", "SET VAR a = rand()"]
     assert answer(setup, "SELECT a, a + 1 AS b") == [("a", "double", False), ("b", "double", False)]

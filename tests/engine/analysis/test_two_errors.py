@@ -39,6 +39,9 @@ def condition(sql: str, spark: str = "4.0") -> str:
         ("select bround(amount, 'x'), hash() from orders", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
         ("select 1 from orders join payments on nope group by row_number() over ()", "_LEGACY_ERROR_TEMP_1037"),
         ("select if(grouping(id, status), 1, 2) from orders", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+        # A call of constants is resolved before one of a table's columns.
+        ("select float(distinct id), hash() from orders", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+        ("select abs(id, 1), percentile_cont(0.5, 1) from orders", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
         (
             "select percentile_cont(0.5), is_gift from orders pivot (sum(amount) for nope in (1))",
             "INVALID_WITHIN_GROUP_EXPRESSION.WITHIN_GROUP_MISSING",

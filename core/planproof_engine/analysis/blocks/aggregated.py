@@ -22,6 +22,7 @@ from planproof_engine.expr import (
     Call,
     Column,
     Expr,
+    InSubquery,
     Lambda,
     Literal,
     Variable,
@@ -224,6 +225,9 @@ class Aggregated:
             self._refuse_nested(expr, node, ctx)
             self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
+        for value in (v for e in expr.walk() if isinstance(e, InSubquery) for v in e.values):
+            # What HAVING itself cannot name is told before what its subqueries cannot.
+            transform_down(value, lambda e: self._change(e, shown, node, ctx))
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
     def _refuse_nested(self, expr: Expr, node: q.Node, ctx: Context) -> None:

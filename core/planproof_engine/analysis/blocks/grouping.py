@@ -18,7 +18,7 @@ from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_k
 from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
+from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.names.scope import Scope, make_empty_scope
 from planproof_engine.analysis.refusals.checks import (
@@ -48,6 +48,7 @@ from planproof_engine.expr import (
     column_of,
     is_aggregate,
 )
+from planproof_engine.expr.function import Category, Many
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
 from planproof_engine.origin import AnalysisError
@@ -77,6 +78,7 @@ def aggregate(
     """The Aggregate of a block, and its HAVING unless it `filters` elsewhere. `lateral` are the ids of items that refer
     to aliases on their left."""
     group = node.group
+    noted = len(ctx.env.late or ())
     groups, sets, alone = group_expressions(group, items, lateral, ctx) if group is not None else ((), None, ())
     _refuse_keys(groups, sets, group or node, ctx)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
@@ -125,7 +127,8 @@ def aggregate(
         plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
         plan = loosen_output(plan, ctx.env) if over.extended else plan
     if sets is None:
-        _refuse_unrepeated([*items, *(plan.expressions if having is not None else ())], groups, group or node, ctx)
+        computed = [*items, *(plan.expressions if having is not None else ())]
+        _refuse_unrepeated(computed, groups, noted, group or node, ctx)
     return Grouped(plan, items, over)
 
 
@@ -142,12 +145,14 @@ def _refuse_keys(groups: tuple[Expr, ...], sets: Sets | None, node: q.Node, ctx:
         refuse_outer(groups, "the grouping", node, ctx.env)
 
 
-def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], noted: int, node: q.Node, ctx: Context) -> None:
     """Refuses a correlated scalar subquery of GROUP BY that neither an item nor HAVING repeats: Spark rewrites it among
-    what the Aggregate computes."""
+    what the Aggregate computes. It looks at subqueries before what the items name, of which errors may be noted."""
     wanted = [e for g in groups for e in g.walk() if isinstance(e, ScalarSubquery) and is_correlated(e)]
     held = Keys(e for i in items for e in i.walk() if isinstance(e, ScalarSubquery)) if wanted else Keys(())
     if any(e not in held for e in wanted):
+        if ctx.env.late is not None:
+            del ctx.env.late[noted:]
         raise make_must_aggregate_error(node, ctx.env)
 
 
@@ -176,7 +181,10 @@ def _bind_having(
         _refuse_aggregate_windows(bound, over, node, ctx)
         _refuse_unseen(bound, over, node, ctx)
         _check_grouping_calls([bound], over.keys, node, ctx)
-    cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
+    try:
+        cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
+    except AnalysisError as error:
+        raise find_misplaced_subquery(error, node, evolve(ctx, scope=scope)) or error from None
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
         settled = make_keys_nullable(settled, find_left_out_keys(groups, sets, over.keys), ctx.conf)
@@ -261,6 +269,15 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
     return next(around, node)
 
 
+def _ranks(call: Expr) -> bool:
+    function = call.function if isinstance(call, Call) else None
+    return (
+        function is not None
+        and function.category is Category.WINDOW
+        and any(isinstance(i, Many) for i in function.inputs)
+    )
+
+
 def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, (Literal, Outer)) or (expr in keys and (keys.of_sets or not holds_window(expr))):
         # Spark takes windows out of the Aggregate before it compares its items with its keys. Those of grouping sets
@@ -282,7 +299,8 @@ def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]
         yield from (c for c in plain_outer_columns(expr) if c not in keys)
     children = expr.children
     if isinstance(expr, Window):
-        children = (*expr.call.children, *expr.partition, *expr.order)
+        # What ranks rows by the order of the window forgets its arguments (`RankLike.withOrder`).
+        children = (*(() if _ranks(expr.call) else expr.call.children), *expr.partition, *expr.order)
         if keys.of_sets and is_aggregate(expr.call) and not is_grouping(expr.call):
             # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
             # was expanded, which is no key.

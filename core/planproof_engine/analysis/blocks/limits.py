@@ -7,7 +7,8 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import content, holds_aggregate, refuse_generator
-from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery, Window
+from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Window
+from planproof_engine.expr.function import Category
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
@@ -22,7 +23,8 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
-    if named or is_volatile(count) or holds_aggregate(count):
+    ranks = any(isinstance(e, Call) and e.function.category is Category.WINDOW for e in count.walk())
+    if named or ranks or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     elif count.type != INT:
         env.refuse_late(

@@ -12,9 +12,10 @@ from typing import TypeGuard
 from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
 from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import add_limit
+from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions.binding import make_unresolved_error
+from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below
@@ -33,7 +34,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_generator,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import is_checked
+from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
@@ -107,9 +108,21 @@ class _Clause:
         except AnalysisError as error:
             if is_checked(error):
                 del late[noted:]
+                self._raise_earlier(error)
             if error.condition == "UNSUPPORTED_GROUPING_EXPRESSION":
                 late[:] = [e for e in late if not e.condition.startswith("MISSING_AGGREGATION")]
             raise
+
+    def _raise_earlier(self, error: AnalysisError) -> None:
+        """Raises what Spark refuses of the keys before `error`: a generator, by a rule, and in `CheckAnalysis` types
+        before a window function without an OVER."""
+        ctx = self._make_output_context() if self.block is None else self.block.ctx
+        found = (e for key in self.node.keys for e in find_misplaced_generators(key, ctx))
+        raise_first(found, error, CHECKED)
+        if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE" and not self.env.lenient:
+            env = evolve(self.env, lenient=True, late=[])
+            block = self.block and evolve(self.block, ctx=evolve(self.block.ctx, env=env))
+            _Clause(self.word, self.node, self.plan, block, env, self.outer, self.shown).bind()
 
     def _bind(self) -> Plan:
         self._add_time_windows()
@@ -165,6 +178,8 @@ class _Clause:
                 raise
             raise Unknown("a time window here", error.origin) from None
         self.time_windows = ctx.time_windows
+        if ctx.time_windows and self.shown is not None:
+            raise Unknown("a time window in ORDER BY of a pipe")
         self._scopes.clear()
 
     def _make_output_context(self, suggests: bool = True) -> Context:
@@ -214,6 +229,8 @@ class _Clause:
         try:
             return self._bind_key(node, out_of_reach)
         except AnalysisError as error:
+            if error.condition in _LEFT_UNRESOLVED and next(node.find_all(q.Column), None) is not None:
+                raise self._make_fieldless_error(node) from None
             if error.condition != "AMBIGUOUS_REFERENCE":
                 raise
             ctx = self._make_output_context()
@@ -229,6 +246,14 @@ class _Clause:
             if several is None:
                 raise
             raise make_unresolved_error(name_parts(several), ctx, several) from None
+
+    def _make_fieldless_error(self, node: q.Node) -> AnalysisError | Unknown:
+        """The error for a name with a field that nothing has: it stays as it is, and counts as not found."""
+        ctx = self._make_output_context()
+        over = ctx if self.block is None else evolve(self.block.ctx, clause=self.word)
+        named = [n for n in node.find_all(q.Dot, q.Column) if name_parts(n)]
+        wrong = next((n for n in named if _lacks_field(n, ctx) and _lacks_field(n, over)), named[0])
+        return make_unresolved_error(name_parts(wrong), ctx, wrong)
 
     def _refuse_unresolvable(self, node: q.Node) -> None:
         """Refuses any name over a HAVING over generators."""
@@ -406,6 +431,19 @@ class _Clause:
         if unseen is not None:
             raise make_unresolved_error((*unseen.qualifier, unseen.name), self._make_output_context(), self.node)
 
+
+def _lacks_field(node: q.Node, ctx: Context) -> bool:
+    try:
+        bind(node, ctx)
+    except AnalysisError as error:
+        return len(name_parts(node)) > 1 or error.condition in _LEFT_UNRESOLVED
+    except Unknown:
+        pass
+    return False
+
+
+_LEFT_UNRESOLVED = ("FIELD_NOT_FOUND", "INVALID_EXTRACT_BASE_FIELD_TYPE")
+"""What `resolveExprsAndAddMissingAttrs` catches."""
 
 _INPUT_MAY_KNOW = (
     "UNRESOLVED_COLUMN",

@@ -14,7 +14,7 @@ from typing import Any
 from planproof_engine.analysis.blocks import joins, pivots
 from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
-from planproof_engine.analysis.blocks.items import bind_items, bind_named_item
+from planproof_engine.analysis.blocks.items import Items, bind_items, bind_named_item
 from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
@@ -27,14 +27,14 @@ from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
-    GENERATOR,
-    content,
     find_first_window,
     holds_aggregate,
     refuse_in_filter,
+    refuse_nested_generator,
 )
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Alias, Column, Expr, column_of
+from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of
+from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError
@@ -149,18 +149,39 @@ def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) 
     if star is not None:
         text = "Invalid usage of '*' in expression `pipeexpression`."
         raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
-    items = bind_items(node.items, ctx)
-    _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
+    items = _bind_items(node.items, "EXTEND", node, ctx)
     return _project((*ctx.scope.columns, *items.exprs), items.add_generators(child), ctx)
 
 
+def _bind_items(nodes: Sequence[q.Node], clause: str, node: q.Node, ctx: Context) -> Items:
+    """Items without aggregate functions. One is what ranks rows, too (`AggregateWindowFunction`), before its lack of an
+    OVER is told."""
+    try:
+        items = bind_items(nodes, ctx)
+    except AnalysisError as error:
+        if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE":
+            lenient = evolve(ctx, env=evolve(ctx.env, lenient=True))
+            _refuse_aggregates(bind_items(nodes, lenient).exprs, clause, node, ctx)
+        raise
+    _refuse_aggregates(items.exprs, clause, node, ctx)
+    return items
+
+
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
-    if any(holds_aggregate(i) for i in items):
+    if any(holds_aggregate(i) or _ranks(i) for i in items):
         raise ctx.env.make_error(
             "PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION",
             f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE.",
             node,
         )
+
+
+def _ranks(expr: Expr) -> bool:
+    if isinstance(expr, Window):
+        return any(map(_ranks, (*expr.call.children, *expr.partition, *expr.order)))
+    if isinstance(expr, Call) and expr.function.category is Category.WINDOW:
+        return expr.function.name not in ("lag", "lead")
+    return any(map(_ranks, expr.children))
 
 
 def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -173,8 +194,7 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
             bind(assignment.right, ctx)  # Refuses it: a star is no item here.
         item = q.Alias(assignment.right, q.Identifier(target.name))
         item.span = assignment.span
-        bound = bind_items([item], ctx)
-        _refuse_aggregates(bound.exprs, "SET", node, ctx)
+        bound = _bind_items([item], "SET", node, ctx)
         items = [bound.exprs[0] if c.id == target.id else c for c in scope.columns]
         plan, scope = _project(items, bound.add_generators(plan), ctx)
     return plan, scope
@@ -233,8 +253,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
         if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."
             raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
-        if content(item) & GENERATOR:
-            raise ctx.env.make_unknown("a generator in |> AGGREGATE", node)
+        refuse_nested_generator(item, node, ctx.env)
         check_grouped(item, groups, node, ctx, node)
     return _make_side(Aggregate(groups, (*named, *items), child), ctx)
 

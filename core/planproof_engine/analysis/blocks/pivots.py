@@ -20,8 +20,24 @@ from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
+from planproof_engine.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Interval,
+    Map,
+    is_numeric,
+    is_string,
+    same_type,
+)
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
 from planproof_engine.types.nodes import INTEGRAL
@@ -168,9 +184,12 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Literal):
         if value.value is None:
             return "null"
+        if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
+            return value.text.split("'")[1]
         if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
             return str(value.value)
-        if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
+        plain = is_string(value.type) or "'" not in value.text or isinstance(value.type, Interval)
+        if isinstance(value.value, (bool, int, float, str)) and plain:
             return value.text
     if (
         isinstance(value, Cast)
@@ -181,9 +200,21 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Call) and value.function.name in _BRACKETS:
         opened, closed = _BRACKETS[value.function.name]
         return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
+    if isinstance(value, Call) and value.function.name == "map":
+        texts = [_cast_to_text(a, ctx, node) for a in value.args]
+        return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
     if same_type(value.type, STRING) and is_computable(value):
         return str(constant(value, "PIVOT"))
     raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
+
+
+def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:
+    """The type at which values meet (`UnpivotTypeCoercion`). In 4.3 it is that with ANSI off: a BIGINT beside a FLOAT
+    becomes a FLOAT, and up to 4.1 a DOUBLE. Of 4.2 it is not known."""
+    old, new = (find_wider_without_strings(types, c) for c in (env.conf, evolve(env.conf, ansi=False)))
+    if old != new and env.conf.before("4.3") and not env.conf.before("4.2"):
+        raise env.make_unknown("a FLOAT beside a whole number in UNPIVOT", node)
+    return old if env.conf.before("4.3") else new
 
 
 def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -208,7 +239,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = find_wider_without_strings([members[at].type for members in sets], env.conf)
+        target = _find_value_type([members[at].type for members in sets], node, env)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.make_error(

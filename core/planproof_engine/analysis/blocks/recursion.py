@@ -27,8 +27,8 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import DataType, Decimal, same_type
-from planproof_engine.types.coercion import find_wider
+from planproof_engine.types import DataType, same_type
+from planproof_engine.types.coercion import find_wider, merge_union_types
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
@@ -96,13 +96,14 @@ def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environmen
 
 
 def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
-    """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
-    decimals of one scale (`StructType.merge`)."""
-    if same_type(first, then, env.conf.case_sensitive) or find_wider(first, then, env.conf) == first:
+    """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 casts nothing, but merges
+    what differs in digits or units (`StructType.unionLikeMerge`)."""
+    if same_type(first, then, env.conf.case_sensitive):
         return first
-    both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
-    if both and env.lacks("recursion as it is"):
-        return then
+    strict = env.lacks("recursion as it is")
+    found = merge_union_types(first, then) if strict else find_wider(first, then, env.conf)
+    if found is not None and (strict or found == first):
+        return found
     raise env.make_error(
         "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
         f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',

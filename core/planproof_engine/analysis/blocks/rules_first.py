@@ -80,11 +80,7 @@ def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = Fa
     whole = find_call(node, ctx) if in_items else None
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
     for call in _list_calls(node):
-        if (
-            call is not whole
-            and find_call(call, ctx) is not None
-            and all(_is_bound(argument, ctx) for argument in call.arguments)
-        ):
+        if call is not whole and find_call(call, ctx) is not None and _has_bound_arguments(call, ctx):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
             yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
 
@@ -92,14 +88,15 @@ def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = Fa
 def find_miscounted_alias(item: q.Node, ctx: Context) -> Iterator[AnalysisError]:
     """The error of one name for a generator of several columns, whose arguments are resolved (`AliasedGenerator`)."""
     call = find_call(item, ctx) if isinstance(item, q.Alias) else None
-    if call is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+    if call is not None and _has_bound_arguments(call, ctx):
         error = catch_error(lambda: bind_in_select(item, call, ctx))
         if error is not None and error.condition == "UDTF_ALIAS_NUMBER_MISMATCH":
             yield error
 
 
-def _is_bound(node: q.Node, ctx: Context) -> bool:
-    return not _try(lambda: bind(node, ctx))
+def _has_bound_arguments(call: q.Call, ctx: Context) -> bool:
+    given = (a.value if isinstance(a, q.Kwarg) else a for a in call.arguments)
+    return not any(_try(partial(bind, value, ctx)) for value in given)
 
 
 def _list_calls(node: q.Node) -> Iterator[q.Call]:
@@ -114,7 +111,7 @@ def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -
     """The error of a call of constants, which Spark resolves before it knows any table's columns."""
     names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
     waited = reads_table(tree, env) if error.waited is None else error.waited
-    if not (lateness(error) > 1 or (names_first and waited)):
+    if not (lateness(error) > 1 or ((names_first or lateness(error) == 1) and waited)):
         return None
     over = Context(evolve(env, probing=True, variables={}), Scope(()))
     in_from = {id(table.call) for table in tree.find_all(q.TableFunction)}
@@ -128,10 +125,13 @@ def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -
     wanted = _OF_FUNCTIONS if lateness(error) < 3 else (*_OF_FUNCTIONS, "WINDOW_FUNCTION_FRAME_NOT_ORDERED")
     errors = (catch_error(partial(bind, call if call.over is None else _drop_keys(call), over)) for call in calls)
     found = [e for e in errors if e is not None and e.condition.startswith(wanted)]
+    if any(e.origin == error.origin for e in found):
+        return None  # It is of constants itself.
     return min(found, key=lateness, default=None)
 
 
 _OF_FUNCTIONS = (
+    "FEATURE_NOT_ENABLED",
     "INVALID_EXTRACT_FIELD",
     "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
     "NAMED_PARAMETERS_NOT_SUPPORTED",

@@ -153,7 +153,7 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
 def _bind_leniently(node: q.Block, error: AnalysisError, env: Environment, outer: Scope | None) -> Block | None:
     """The block, where `error` is about a plan that is resolved: rules go on above it. Raises what else is wrong with
     the block, where Spark looks at that first."""
-    of_windows = error.condition.startswith("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC")
+    of_windows = error.condition.startswith(("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC", "UNSUPPORTED_EXPR_FOR_WINDOW"))
     at_once = error.condition == "UNSUPPORTED_GROUPING_EXPRESSION" and env.conf.before("4.0")
     if not error.condition.startswith(CHECKED_LAST) or env.lenient:
         return None
@@ -164,7 +164,8 @@ def _bind_leniently(node: q.Block, error: AnalysisError, env: Environment, outer
         return None
     except AnalysisError as other:
         # HAVING stands above the Aggregate, which `CheckAnalysis` looks at first.
-        behind = is_checked(other) and (at_once or _stands_in(other, node.having))
+        within = _stands_in(other, node.having) and not _stands_in(error, node.having)
+        behind = is_checked(other) and (at_once or within)
         if of_windows == is_of_aggregate(other) and not behind:
             raise
         return None

@@ -13,6 +13,7 @@ from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
 from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Outer, fresh_id
+from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
@@ -121,6 +122,8 @@ def _is_no_constant(expr: Expr, env: Environment) -> bool:
     if not isinstance(expr, Call):
         return isinstance(expr, (Outer, Lambda))
     name = expr.function.name
+    if expr.function.category is Category.WINDOW:
+        return True
     if env.conf.before("4.0"):
         return name in env.functions or name in _UNFOLDED_BEFORE_4
     decodes = name == "decode" and len(expr.args) == 2

@@ -5,14 +5,16 @@ Binders call each other (a call binds its arguments). They find each other in on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.refusals.checks import is_correlated
 from planproof_engine.expr import UNNUMBERED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 
@@ -58,6 +60,9 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     except (AnalysisError, Unknown) as error:
         if isinstance(error, GeneratorMismatch) and ctx.clause != "FROM":
             _refuse_place(error, node, ctx)
+        misplaced = find_misplaced_subquery(error, node, ctx)
+        if misplaced is not None:
+            raise misplaced from None
         if error.origin is not None:
             raise
         raise error.at(ctx.env.error_origin(node)) from None
@@ -74,6 +79,53 @@ def _refuse_place(error: GeneratorMismatch, node: q.Node, ctx: Context) -> None:
     if place == "OUTSIDE_SELECT" or (error.call is not node and not isinstance(node, q.Paren)):
         text = "A generator stands in the SELECT list, and not inside of an expression."
         raise ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{place}", text, node) from None
+
+
+_SORTS = ("ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY")
+_WITHOUT_PREDICATES = ("HAVING", "LATERAL VIEW", "FROM", *_SORTS)
+_WITHOUT_CORRELATED = ("JOIN", *_WITHOUT_PREDICATES)
+
+
+def find_misplaced_subquery(error: Exception, node: q.Node, ctx: Context) -> AnalysisError | None:
+    """The error for a subquery that may not stand in a plan of this kind, where one stands before what has a wrong
+    type, or inside of it: `CheckAnalysis` looks at expressions from the left and from the inside.
+
+    A HAVING is none of the plans that may have one as long as its types are wrong (`UnresolvedHaving`).
+    Source: `CheckAnalysis.checkSubqueryExpression`.
+    """
+    if not isinstance(error, AnalysisError) or ctx.clause not in _WITHOUT_CORRELATED:
+        return None
+    if not error.condition.startswith("DATATYPE_MISMATCH"):
+        return None
+    stop = error.origin.stop if error.origin is not None else None
+    for found in _list_subqueries(node):
+        if stop is not None and found.span[1] > stop:
+            continue
+        reason = _why_misplaced(found, ctx)
+        if reason is not None:
+            text = f"A subquery like this one cannot stand in {ctx.clause}."
+            return ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{reason}", text, found)
+    return None
+
+
+def _list_subqueries(node: q.Node) -> Iterator[q.Node]:
+    """The subqueries of an expression, as Spark comes to them; none inside of another one."""
+    members = node.operand if isinstance(node, q.In) and node.query is not None else node
+    if not isinstance(node, (q.Query, q.Exists)):
+        for child in (members,) if members is not node else node.children:
+            yield from _list_subqueries(child)
+    if isinstance(node, (q.Exists, q.Subquery)) or (isinstance(node, q.In) and node.query is not None):
+        yield node
+
+
+def _why_misplaced(node: q.Node, ctx: Context) -> str | None:
+    if not isinstance(node, q.Subquery):
+        return "UNSUPPORTED_IN_EXISTS_SUBQUERY" if ctx.clause in _WITHOUT_PREDICATES else None
+    try:
+        correlated = is_correlated(bind(node, evolve(ctx, env=evolve(ctx.env, probing=True))))
+    except (AnalysisError, Unknown):
+        return None
+    return "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY" if correlated else None
 
 
 def bind_item(node: q.Node, ctx: Context) -> Expr:

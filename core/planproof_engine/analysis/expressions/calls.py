@@ -72,6 +72,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
             node,
         )
+    if key == "in" and ctx.conf.before("4.0"):
+        raise _make_no_constructor_error(key, node, ctx)
     over = node.over
     try:
         bound = _loosen_python_flags(_apply(function, name, node, ctx), ctx)
@@ -80,24 +82,35 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         if own and over is not None and function.category is Category.WINDOW:
             windows.refuse_frame(function, over, ctx, node)
         raise
-    if over is None and function.category is Category.WINDOW and not ctx.env.lenient:
+    if over is None and function.category is Category.WINDOW and not _stays_without_over(ctx):
         raise ctx.env.make_error(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
         )
     return windows.bind_window(bound, over, ctx, node) if over is not None else bound
 
 
+def _stays_without_over(ctx: Context) -> bool:
+    """Whether Spark does not look for the OVER of a window function: in keys of rows' groups it is never told, and a
+    LIMIT of one is no constant (`CheckAnalysis`)."""
+    of_keys = ctx.clause == "GROUP BY" and ctx.grouping is None
+    return ctx.env.lenient or of_keys or ctx.clause in ("DISTRIBUTE BY", "LIMIT", "OFFSET", "VALUES")
+
+
 def _make_unknown_error(name: str, function: Signature | None, node: q.Call, ctx: Context) -> Exception:
     """The error for a name that is no function's. Some names are grammar, and have a function as well."""
     if name.lower() == "cast":
-        for argument in node.arguments:
-            bind(argument, ctx)
-        # The class of this function has no constructor that takes expressions alone.
-        text = f"The `cast` requires 0 parameters but the actual number is {len(node.arguments)}."
-        return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
+        return _make_no_constructor_error("cast", node, ctx)
     if function is not None and name.lower() in SPARK_FUNCTIONS:
         _check_arity(function, node.arguments, node, ctx)
     return make_missing_error(name, node, ctx.env)
+
+
+def _make_no_constructor_error(name: str, node: q.Call, ctx: Context) -> AnalysisError:
+    """The error for a function whose class has no constructor that takes expressions alone: `cast`, before 4.0 `in`."""
+    for argument in node.arguments:
+        bind_item(argument, ctx)
+    text = f"The `{name}` requires 0 parameters but the actual number is {len(node.arguments)}."
+    return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
 
 
 _COUNTED_LATER = (q.Star, q.Lambda, q.Kwarg)
@@ -236,6 +249,8 @@ def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Ar
                 continue
             _refuse_names(function, node, ctx)
             name = _parameter_key(argument.name.text, ctx)
+            if name not in (_parameter_key(n, ctx) for n in function.names):
+                _bind_all(node, ctx)
             add_named(named, name, argument.value, function.name, node, ctx)
         else:
             if named:
@@ -368,6 +383,12 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None and node.over is not None and not ctx.conf.before("4.0"):
         text = f"Expression `{name}` not supported within a window function."
         raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
+    words = [word for word, stands in (("DISTINCT", node.distinct), ("FILTER", node.filter)) if stands]
+    if words:
+        for argument in (*node.arguments, *((node.filter,) if node.filter is not None else ())):
+            bind(argument, ctx)
+        text = f"The function `{name}` does not support {', '.join(words)}."
+        raise ctx.env.make_error("INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX", text, node)
     if ctx.clause == "VALUES":
         text = f'Invalid inline table. Cannot evaluate the expression "{name}" in inline table definition.'
         raise ctx.env.make_error("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)

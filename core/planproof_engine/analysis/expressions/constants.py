@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, localcontext
+from decimal import Decimal as Number
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.literals import format_decimal
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import COMPUTED
@@ -20,8 +23,11 @@ from planproof_engine.types import (
     LONG,
     SHORT,
     STRING,
+    Array,
     DataType,
     Decimal,
+    Map,
+    Struct,
     is_integral,
     is_string,
     same_type,
@@ -74,20 +80,46 @@ def _convert(literal: Literal, target: DataType) -> Literal | None:
         return Literal(found, target, str(found)) if abs(found) < _BOUNDS[target] else None
     if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
         return Literal(str(value), target, str(value))
+    if isinstance(target, Decimal) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+        return _rescale(Number(value), target)
     if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
         return Literal(float(value), target, str(float(value)))
     return None
 
 
+def _rescale(value: Number, target: Decimal) -> Literal | None:
+    """The number as a decimal of this type (`Decimal.toPrecision`); None where it does not fit."""
+    with localcontext() as exact:
+        exact.prec = 80
+        found = value.quantize(Number(1).scaleb(-target.scale), ROUND_HALF_UP)
+    whole = max(found.adjusted() + 1, 0) if found else 0
+    if whole > target.precision - target.scale:
+        return None
+    return Literal(found, target, format_decimal(found, target.scale))
+
+
 def make_variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
     """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
     given = cast_unless_same(value, target, ctx.conf)
-    found = fold(given)
+    found = _fold_array(given, target) or fold(given)
     if isinstance(found, Literal) and not same_type(found.type, target):
         found = _convert(found, target) or given
     if not isinstance(found, Literal):
         return SessionVariable(name, target, False, known=not given.nullable)
     return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
+
+
+def _fold_array(expr: Expr, target: DataType) -> Literal | None:
+    """The array of literals that a call makes, as one literal, which prints as `Literal.sql` has it."""
+    while isinstance(expr, Cast):
+        expr = expr.child
+    if not isinstance(target, Array) or not isinstance(expr, Call) or expr.function.name != "array":
+        return None
+    folded = [fold(a) for a in expr.args]
+    members = [_convert(m, target.element) if isinstance(m, Literal) else None for m in folded]
+    known = [m for m in members if m is not None]
+    text = f"ARRAY({', '.join(map(literal_sql, known))})"
+    return Literal(tuple(m.value for m in known), target, text) if len(known) == len(members) else None
 
 
 def make_unknown_variable(name: str, declared: Expr) -> Expr:
@@ -99,7 +131,7 @@ def literal_sql(literal: Literal) -> str:
     """The literal as SQL (`Literal.sql`)."""
     value, data_type = literal.value, literal.type
     if value is None:
-        return f"CAST(NULL AS {data_type.sql})"
+        return "NULL" if isinstance(data_type, (Array, Map, Struct)) else f"CAST(NULL AS {data_type.sql})"
     if data_type == BOOLEAN:
         return str(value).lower()
     if is_string(data_type):

@@ -5,7 +5,7 @@ Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
@@ -111,11 +111,18 @@ def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
-        inner = argument.value if isinstance(argument, q.Kwarg) else argument
-        if find_call(inner, ctx) is not None:
+        if any(find_call(inner, ctx) is not None for inner in _list_calls(argument)):
             raise ctx.env.make_error(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
             )
+
+
+def _list_calls(node: q.Node) -> Iterator[q.Call]:
+    """The calls in an argument, outside of its subqueries."""
+    if isinstance(node, q.Call):
+        yield node
+    for child in () if isinstance(node, q.Query) else node.children:
+        yield from _list_calls(child)
 
 
 def find_call(node: q.Node, ctx: Context) -> q.Call | None:

@@ -114,10 +114,10 @@ def _decimal(value: Number, origin: Origin | None = None) -> Literal:
             f"Decimal precision {precision} exceeds max precision 38.",
             origin,
         )
-    return Literal(value, Decimal(precision, scale), _format_decimal(value, scale))
+    return Literal(value, Decimal(precision, scale), format_decimal(value, scale))
 
 
-def _format_decimal(value: Number, scale: int) -> str:
+def format_decimal(value: Number, scale: int) -> str:
     """Java's `BigDecimal.toString`: scientific where the number is below 1e-6."""
     if (value == 0 and scale > 6) or (value != 0 and value.adjusted() < -6):
         digits = "".join(map(str, value.as_tuple().digits)).lstrip("0") or "0"

@@ -9,6 +9,7 @@ from planproof_engine.analysis.refusals.correlation import refuse_correlation, r
 from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
 from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
 from planproof_engine.types.casts import force_nullable
@@ -58,8 +59,11 @@ def bind_exists(node: q.Exists, ctx: Context) -> Expr:
 
 def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
     """The plan of a subquery."""
+    outer = ctx.scope
+    if ctx.clause in ("WHERE", "JOIN", "HAVING") and any(star.qualifier for star in query.find_all(q.Star)):
+        outer = evolve(outer, filters=True)
     try:
-        plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+        plan = ctx.env.bind_query(query, ctx.env.within_expression(), outer)
     except GeneratorMismatch as error:
         raise error.at(error.origin) from None  # The generator stands in a query, not in an expression.
     scalar = isinstance(node, q.Subquery)

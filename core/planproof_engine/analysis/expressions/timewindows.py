@@ -10,10 +10,12 @@ from functools import lru_cache
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
-from planproof_engine.expr import Alias, Call, Column, fresh_id
-from planproof_engine.logical.nodes import Plan, Project
+from planproof_engine.catalog import split_name
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
+from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
+from planproof_engine.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 NAMES = ("window", "session_window")
 
@@ -29,6 +31,8 @@ def add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Co
     window, column = found
     plan = Project((*child.output, Alias(window, column.name, column.id)), child)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, column))
+    if _comes_before_tables(window, child, ctx):
+        scope = evolve(scope, columns=(column,), hidden=())
     return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
@@ -39,8 +43,32 @@ def add_time_window_below(parts: Sequence[q.Node], node: q.Node, child: Plan, ct
         return child, ctx
     window, column = found
     plan = Project((Alias(window, column.name, column.id), *child.output), child)
-    scope = evolve(ctx.scope, columns=(column, *ctx.scope.columns))
+    known = () if _comes_before_tables(window, child, ctx) else ctx.scope.columns
+    scope = evolve(ctx.scope, columns=(column, *known))
     return plan, evolve(ctx, scope=scope, time_windows={window: column})
+
+
+def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
+    """Whether the window is made before the columns of the tables below are known, so that it hides them for good: that
+    of a constant is resolved at once, a table only after the first round of rules (`FindDataSourceTable`)."""
+    parts = [*window.args[0].walk()]
+    if parts[0].type not in (TIMESTAMP, TIMESTAMP_NTZ) or not all(_is_known_at_once(e, ctx) for e in parts):
+        return False
+    if not all(isinstance(n, (Scan, Named, Join, Filter)) for n in child.walk()):
+        return False
+    found = [ctx.env.catalog.find(split_name(n.relation)) for n in child.walk() if isinstance(n, Scan)]
+    return all(relation is not None and relation.kind == "table" for relation in found)
+
+
+def _is_known_at_once(expr: Expr, ctx: Context) -> bool:
+    """Whether the first round of rules resolves the expression: what needs a time zone waits for `ResolveTimeZone`, and
+    before Spark 4.0 each function for a later round."""
+    if isinstance(expr, Cast):
+        ends = (expr.type, expr.child.type)
+        return expr.written and not (TIMESTAMP in ends and any(t in (DATE, STRING, TIMESTAMP_NTZ) for t in ends))
+    if isinstance(expr, Call):
+        return not expr.children and expr.type == TIMESTAMP and not ctx.conf.before("4.0")
+    return isinstance(expr, Literal)
 
 
 def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Column] | None:

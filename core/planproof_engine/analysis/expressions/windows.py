@@ -145,7 +145,7 @@ def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
 
 def _check(function: Call, ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
-    if category not in (Category.AGGREGATE, Category.WINDOW):
+    if category not in (Category.AGGREGATE, Category.WINDOW) and not ctx.env.lenient:
         raise ctx.env.make_error(
             "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
         )

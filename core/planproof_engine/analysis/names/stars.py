@@ -119,7 +119,7 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     outer = ctx.scope.outer
     while outer is not None:
         correlated = outer.find_qualified(parts)
-        if correlated:
+        if correlated and not outer.filters:  # A star of the query around is one of its SELECT list.
             return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
         outer = outer.outer
     found = ctx.env.fields.resolve(parts, ctx.scope, ctx.env.origin(star))

@@ -5,9 +5,11 @@ Source: `ResolveHints.ResolveCoalesceHints`. The columns are those of the block 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import TypeGuard
 
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.expr import Alias, Column, Expr
 from planproof_engine.origin import AnalysisError
@@ -19,23 +21,56 @@ _ORDERED = ("repartition", "repartition_by_range", "rebalance")
 
 def refuse_hints(hint: q.Hint, items: Sequence[Expr], ctx: Context) -> None:
     """Refuses a hint's arguments as Spark does, before it plans anything; a hint of another name is a warning to it."""
+    error = find_miswritten_hint(hint, ctx.env)
+    if error is not None:
+        raise error
     shown = {ctx.key(i.name) for i in items if isinstance(i, (Alias, Column))}
     for call in hint.calls:
         name = str(call.name).lower()
-        if name == "coalesce" and (len(call.arguments) != 1 or not _is_count(call.arguments[0])):
-            text = "COALESCE Hint expects a partition number as a parameter."
-            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1048", text, call)
         if name in _ORDERED:
             _refuse_columns(name, call, shown, ctx)
+
+
+def find_miswritten_hint(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a hint that is wrong whatever the names mean: Spark resolves hints before anything else."""
+    for call in (c for hint in tree.find_all(q.Hint) for c in hint.calls):
+        name = str(call.name).lower()
+        first = call.arguments[0] if call.arguments else None
+        if name == "coalesce" and (len(call.arguments) != 1 or not _is_count(call.arguments[0])):
+            text = "COALESCE Hint expects a partition number as a parameter."
+            return env.make_error("_LEGACY_ERROR_TEMP_1048", text, call)
+        if name not in ("coalesce", *_ORDERED):
+            continue
+        if isinstance(first, q.Literal) and _is_count(first) and int(first.text) <= 0:
+            # `require` of RepartitionOperation: what it raises has no condition.
+            return env.make_error("INTERNAL_ERROR", f"Number of partitions ({first.text}) must be positive.", call)
+        if not env.conf.before("4.0"):
+            unread = next((a.text for a in call.arguments if _is_text(a) and _read_name(a.text) is None), None)
+            if unread is not None:
+                return env.make_error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{unread}'.", call)
+    return None
+
+
+def _is_text(node: q.Node) -> TypeGuard[q.Literal]:
+    return isinstance(node, q.Literal) and node.is_string
+
+
+_NAME = re.compile(r"(?=\w*[^\W\d])\w+|`(?:[^`]|``)+`")
+
+
+def _read_name(text: str) -> tuple[str, ...] | None:
+    """The parts of a name that a text spells; None for a text that is no name."""
+    parts = [_NAME.fullmatch(part.strip()) for part in text.split(".")]
+    return tuple(m.group().strip("`") for m in parts if m is not None) if all(parts) else None
 
 
 def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> None:
     given = call.arguments
     for argument in given[1:] if given and _is_count(given[0]) else given:
         parts = name_parts(argument)
-        if isinstance(argument, q.Literal) and argument.is_string and not ctx.conf.before("4.0"):
-            parts = (argument.text,)
-            argument = q.Column([q.Identifier(argument.text)])
+        if _is_text(argument) and not ctx.conf.before("4.0"):
+            parts = _read_name(argument.text) or ()
+            argument = q.Column([q.Identifier(p) for p in parts])
             argument.span = call.span
         if not parts:
             text = f"{name.upper()} Hint parameters should include an optional integral partitionNum and/or columns."

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, Category, Coerce
+from planproof_engine.expr.function import ALWAYS, EITHER, Category, Coerce, TypeRule
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import cast
@@ -44,14 +44,20 @@ _OPERATOR: dict[str, Any] = {"traits": RAISES, "category": Category.OPERATOR}
 _TAKEN: dict[str, Any] = {"coerce": Coerce.EXPECTS, **_OPERATOR}
 _YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
 
+
+def _between(modern: Interval) -> TypeRule:
+    """The type of a difference of moments: `SubtractTimestamps` and `SubtractDates` ask `spark.sql.legacy.interval`."""
+    return lambda args, conf: CALENDAR_INTERVAL if conf.legacy_interval else modern
+
+
 TABLE: Table = lines(
     fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("datetime_sub", (ANY, ANY), type_of(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
-    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
-    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR, operator="-"),
+    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _between(_DT), EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
+    fn("subtract_dates", (DATE, DATE), _between(_DAYS), EITHER, show=binary("-"), **_OPERATOR, operator="-"),
     fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="*"),
     fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="/"),
     fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR, operator="*"),

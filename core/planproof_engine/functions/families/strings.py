@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -39,15 +38,8 @@ from planproof_engine.types import (
     same_type,
 )
 from planproof_engine.types.coercion import find_common, find_implicit
+from planproof_engine.types.collations import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
-
-_LOCALES = (
-    "af|am|ar|as|az|be|bg|blo|bn|bo|br|bs|ca|ceb|chr|cs|cy|da|de|dsb|dz|ee|el|en|eo|es|et|fa|ff|fi|fil|fo|fr|fy|ga|gl|"
-    "gu|ha|haw|he|hi|hr|hsb|hu|hy|id|ig|is|it|ja|ka|kk|kl|km|kn|ko|kok|ku|ky|lb|lij|lkt|ln|lo|lt|lv|mk|ml|mn|mr|ms|mt|"
-    "my|nb|ne|nl|nn|no|nso|om|or|pa|pl|ps|pt|ro|ru|sa|se|si|sk|sl|smn|sq|sr|st|sv|sw|ta|te|th|tk|tn|to|tr|ug|uk|ur|uz|"
-    "vi|wae|wo|xh|yi|yo|zh|zu"
-)
-_COLLATION = rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?"
 
 
 def _collate_type(args: Args, conf: Conf) -> DataType:
@@ -56,7 +48,7 @@ def _collate_type(args: Args, conf: Conf) -> DataType:
     if name.upper() == "UTF8_BINARY" and conf.before("4.2"):
         return STRING
     first, *rest = name.split("_")
-    language = first.lower() if re.fullmatch(_LOCALES, first, re.IGNORECASE) else first.upper()
+    language = first.lower() if is_locale(first) else first.upper()
     return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
 
 
@@ -65,7 +57,7 @@ def _collate_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
-    if not re.fullmatch(_COLLATION, str(constant(args[1], "collate")), re.IGNORECASE):
+    if not is_collation(str(constant(args[1], "collate"))):
         raise Mismatch("COLLATION_INVALID_NAME", "there is no collation of this name.", whole=True)
     return args
 

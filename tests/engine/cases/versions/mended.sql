@@ -367,7 +367,6 @@ select session_user(week), current_time(week) from days
 select current_date(week) as k from days
 select current_timestamp(days.week) from days
 select week from days order by buyer.nope
-select id from orders order by buyer.nope
 select struct(distinct id) from orders
 select struct(all as a, 1) from orders
 select struct(distinct, id) from (select 1 as distinct, 2 as id)
@@ -421,3 +420,73 @@ select * from (select day, note, week from days) pivot (count(*) for week in (ex
 select * from (select id, name, country from customers) pivot (count(*) for (country, id) in (null))
 select * from (select country, level, id from customers) pivot (count(*) for (country, level) in (null))
 select explode(if(true, explode(array(array(1, 2, 3))), 1)) as a from days
+select * from (select id, weight as x, id as y from customers) unpivot (v for n in (x, y))
+select * from (select weight as x, level as y from customers) unpivot (v for n in (x, y))
+select * from (select weight as x, due as y from customers) unpivot (v for n in (x, y))
+select note from days group by note, rank()
+select count(*) from days group by row_number()
+select note from days group by rank()
+select note, rank() from days group by note
+select note from days group by rollup(note, rank())
+select note from days distribute by lag(week)
+select note from days limit rank()
+select note from days group by note having lag(map('a', 1)) > 1
+select note from days order by lag(map('a', 1))
+select note from days order by rank()
+from days |> extend row_number() as o
+from days |> extend ntile(2) + 1 as o
+from days |> set week = rank()
+from days |> extend lag(week) as o
+from days |> extend row_number() over (order by week) as o
+from days |> extend rank() over (partition by note order by week) + 1 as o
+from days |> aggregate max(explode(array(1))) group by note
+from days |> aggregate count(*) + explode(array(1)) as x
+from days |> aggregate 1e4 * sum(week) as x group by note
+from days |> aggregate 5L + count(*) as x
+from days |> aggregate 1e400 group by note
+select * from days a join customers c on (select max(o.rate) from orders o where o.id = a.week) and a.week > 1
+select * from days a join customers c on a.week = array(1) and (select max(o.status) from orders o where o.id = a.week)
+select note from days order by upper(note in (select name, country from customers))
+select note from days group by note having note in (select name, country from customers)
+select note from days group by note having (select array(max(name)) from customers where name = days.note)
+select max(week), (select struct(c.id, c.name) from customers c where c.id = days.week) from days group by (select c.name from customers c where c.id = days.week)
+select max(week), (select c.id from customers c where c.id = days.week) from days group by (select max(c.name) from customers c where c.id = days.week)
+select mask(upper(note, 1), otherChar => '*', nope => 1) from days
+select mask(note, otherChar => upper('a', 'b'), nope => 1) from days
+select mask(transform(distinct array(1), x -> x), nope => 1) from days
+select cast(note as string collate nope) from days
+select nope, cast(note as string collate nope) from days
+select upper(note, 1), try_cast(note as array<string collate nope>) from days
+select cast(note as string collate unicode_ci) from days
+select note from days group by note order by explode(array(week))
+select note from days order by explode(array(nope))
+select /*+ coalesce(1, nope) */ upper(1, 2) from days
+select /*+ coalesce(nope) */ nope from days
+select /*+ repartition('2') */ note from days
+select /*+ repartition('note') */ note from days
+select /*+ repartition('a b') */ note from days
+select /*+ repartition(3, '`note`') */ note from days
+select in(1, 2, 3), in(week, 1) from days
+select round(avg(-1), 2) over (partition by week) from days
+select round(avg(week), 2) over () from days
+select array_sort(collect_list(1)) over (partition by week), note from days
+select upper('a') over () from days
+select * from (select name, country, id from customers) pivot (max(id) for country in (interval '1' day, interval '2' month))
+select * from (select name, country, id from customers) pivot (max(id) for country in (map(1, 2), map('a', null)))
+select * from (select name, country, id from customers) pivot (max(id) for country in (timestamp'2024-01-01 10:00:00', timestamp_ntz'2024-01-01 10:00:00.5'))
+select week, window(timestamp'2024-01-01', '1 day') as w from days
+select * from values (1, rank())
+select * from (select name, country, id from customers) pivot (max(id) for country in (1.5D, 1e10, 1.50))
+select note from days order by note.x
+select note from days order by week, upper(week.x)
+select id from orders order by buyer.address.zip.x
+select distinct note from days order by note.x
+select note as k from days sort by k.x
+select note from days group by note order by week.x
+select note from days order by note[0]
+with recursive r(n) as (select 1L union all select week from r, days) select n from r
+with recursive r(n) as (select 'a' union all select week from r, days) select n from r
+with recursive r(n) as (select interval '1' day union all select interval '1 02' day to hour from r) select n from r
+with recursive r(n) as (select cast(1 as decimal(5,2)) union all select cast(1 as decimal(9,2)) from r) select n from r
+with recursive r(n) as (select cast(1 as decimal(9,2)) union all select cast(1 as decimal(5,2)) from r) select n from r
+select week from days, (select window('2024-01-01', '1 day') as w) order by w.start
