@@ -303,7 +303,7 @@ def test_links_in_a_circle_are_no_place(home: Path, dbt_manifest: Any) -> None:
     project = replace(read_project(dbt_manifest(models={"m": {"sql": "select 1 as id"}})), directory=home)
     with suppress(ProjectError):
         find_property_file(project, project.nodes["model.shop.m"])
-    with pytest.raises(OSError, match="symbolic links|File exists"):
+    with pytest.raises(OSError, match=r"symbolic links|File exists"):
         write_anew(home / "models" / "report.html", ["said"], home)
 
 
