@@ -162,7 +162,7 @@ NOTE = json.loads(
 NOTE["quarantine"] = {"table": "`c`.`d`.`q`", "run": "run_1", "folder": None, "others": []}
 SETTINGS = {
     "fail_on": "violated",
-    "enforce": ["names"],
+    "enforce": ["types"],
     "allow": ["PP120"],
     "limits": {
         "rows": {"min": 1, "change": "-20%..+50%"},
