@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 
 MOST_BYTES = 2**24
 MOST_SECONDS = 3.0
