@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,7 +125,12 @@ def _parse_constraint(given: Any) -> Constraint:
             f"{{'kind': {kind!r}, 'columns': ['id']}}"
         )
     kind = str(given.get("kind") or given.get("type") or "")
-    columns: Sequence[str] = given.get("columns") or ()
+    columns = given.get("columns") or ()
+    if not isinstance(columns, (list, tuple)) or not all(map(_is_text, columns)):
+        raise ContractError(f"the columns of the constraint {kind!r} are {columns!r}: give a list of names")
+    for key in ("expression", "name"):
+        if not isinstance(given.get(key), (str, type(None))):
+            raise ContractError(f"`{key}` of the constraint {kind!r} is {given[key]!r}, not a text")
     return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))
 
 

@@ -79,11 +79,17 @@ def write_anew(path: Path, parts: Iterable[str], home: Path | None = None) -> No
 def open_anew(path: Path, home: Path | None = None) -> BinaryIO:
     """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed, nor
     are links that lead out of `home`, the folder that such links may lie in. Raises OSError."""
-    if home is not None and not path.parent.resolve().is_relative_to(home.resolve()):
-        raise PermissionError(f"a link on this path leads out of {home}, to {path.parent.resolve()}; name that folder")
+    if home is not None and not real_path(path.parent).is_relative_to(real_path(home)):
+        raise PermissionError(f"a link on this path leads out of {home}, to {real_path(path.parent)}; name that folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     return path.open("xb")
+
+
+def real_path(path: Path) -> Path:
+    """The path without links. `Path.resolve` raises a RuntimeError for links that lead in a circle, before Python
+    3.13."""
+    return Path(os.path.realpath(path))
 
 
 def checkout_of(path: Path) -> Path | None:

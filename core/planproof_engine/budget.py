@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import FrameType
 
-SECONDS = 10.0
+SECONDS = 5.0
 """Seconds of the processor for one model. Large models of public projects take a tenth of a second."""
 BYTES = 2**30
 """Bytes by which the process may grow for one model."""

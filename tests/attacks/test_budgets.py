@@ -346,9 +346,16 @@ MERGED = "a: &a {k: 1}\n" + "".join(
 
 DEEP = ("[" * 200_000, "{a: " * 100_000, "- " * 100_000)
 NO_VALUES = ("a: 2024-99-99", "a: " + "9" * 6000, "\0")
+NO_SCALARS = ("!!int ''", "!!float ''", "!!bool x", "!!timestamp x", "1:" * 300 + "1.5", "0x" + "f" * 5000)
+"""Of these PyYAML raises what it comes across: an IndexError, a KeyError."""
+ENDLESS = ("a: 1" + ":1" * 10**6, "a: !!int {=: 1" + ":1" * 10**6 + "}", "a: 0b" + "1" * 10**6)
+"""Each part of a number of base 60 multiplies what stands before it."""
+WITHIN_ITSELF = ("&a [*a]", "a: &a {b: *a}", "a: &a x\nb: &a [*a]")
 
 
-@pytest.mark.parametrize("text", [LAUGHS, MERGED, *DEEP, *NO_VALUES])
+@pytest.mark.parametrize(
+    "text", [LAUGHS, MERGED, *DEEP, *NO_VALUES, *(f"a: {text}" for text in NO_SCALARS), *ENDLESS, *WITHIN_ITSELF]
+)
 def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     """A line of brackets once ended the process, inside of libyaml."""
     with pytest.raises(yaml.YAMLError):
@@ -359,6 +366,15 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="neither YAML nor JSON"):
         load_file(tmp_path / "profiles.yml")
     assert Promises(tmp_path)._read_models("models/m.yml") == {}
+
+
+def test_keys_that_are_alike_to_python_end_with_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers that have one hash: each is compared with all that stand before it."""
+    monkeypatch.setattr("planproof.project.yaml_text.MOST_SECONDS", 0.3)
+    text = "{" + ", ".join(f"{(2**61 - 1) * i}: 1" for i in range(1, 50_000)) + "}"
+    for run in (in_a_thread, lambda work: work()):
+        with pytest.raises(yaml.YAMLError, match="seconds of the processor"):
+            run(lambda: load_yaml(text))
 
 
 def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> None:

@@ -135,6 +135,7 @@ URIS = (
     "file://{home}/../secret.sql",
     "file://{home}/linked.sql",
     "file://{home}/zero.sql",
+    "file://{home}/circle/x.sql",
     "file://{home}/models/a%00b.sql",
     "file://{home}/" + "a" * 5000,
     "file://{home}",
@@ -150,6 +151,7 @@ def test_no_message_of_an_editor_ends_the_server_or_reads_elsewhere(tmp_path: Pa
     (tmp_path / "secret.sql").write_text("select 'precious' as a")
     (home / "linked.sql").symlink_to(tmp_path / "secret.sql")
     (home / "zero.sql").symlink_to("/dev/zero")
+    (home / "circle").symlink_to(home / "circle")
     start = message("initialize", 1, processId=None, rootUri=None, capabilities={})
     told = [*FRAMES, start, message("initialized")]
     told += [each for uri in URIS for each in about(uri.replace("{home}", str(home)))]

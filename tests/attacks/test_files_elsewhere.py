@@ -23,7 +23,7 @@ from planproof.project.reads import read_within
 from planproof.project.seeds import find_seeds, read_seed
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.stale import Files
-from planproof.regular import read_regular
+from planproof.regular import read_regular, write_anew
 from planproof.report.model import Report
 
 SECRET = "TOKEN=hunter2,other"
@@ -295,6 +295,16 @@ def test_infer_writes_below_the_model_paths_alone(patch: str, home: Path, dbt_ma
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
         find_property_file(project, project.nodes["model.shop.m"])
+
+
+def test_links_in_a_circle_are_no_place(home: Path, dbt_manifest: Any) -> None:
+    (home / "models").symlink_to(home / "models")
+    (home / "dbt_project.yml").write_text('{"model-paths": ["models", "a\\0b"]}')
+    project = replace(read_project(dbt_manifest(models={"m": {"sql": "select 1 as id"}})), directory=home)
+    with suppress(ProjectError):
+        find_property_file(project, project.nodes["model.shop.m"])
+    with pytest.raises(OSError, match=r"symbolic links|File exists"):
+        write_anew(home / "models" / "report.html", ["said"], home)
 
 
 def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: Any) -> None:

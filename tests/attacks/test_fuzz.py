@@ -27,7 +27,6 @@ from planproof.project.errors import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.manifest import read_project
 from planproof.project.profile import render_value
-from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
 from planproof.project.yaml_text import load_yaml
 from planproof.publish.delta.actions import UnknownAction, count_rows
@@ -163,7 +162,7 @@ NOTE = json.loads(
 NOTE["quarantine"] = {"table": "`c`.`d`.`q`", "run": "run_1", "folder": None, "others": []}
 SETTINGS = {
     "fail_on": "violated",
-    "enforce": ["names"],
+    "enforce": ["types"],
     "allow": ["PP120"],
     "limits": {
         "rows": {"min": 1, "change": "-20%..+50%"},
@@ -182,6 +181,17 @@ TYPES = (
     "struct<a:char(3),b:interval day to second>",
 )
 YAML = "models:\n- name: m\n  columns: &c\n  - {name: a, data_type: int}\n- name: n\n  columns: *c\n"
+TERMS = [{"type": "not_null"}, {"type": "check", "expression": "a > 0"}]
+MODEL_FILE = {
+    "models": [
+        {
+            "name": "m",
+            "config": {"contract": {"enforced": True}},
+            "columns": [{"name": "a", "data_type": "int", "constraints": TERMS, "data_tests": ["not_null"]}],
+            "constraints": [{"type": "unique", "columns": ["a"]}],
+        }
+    ]
+}
 COMMIT = [
     {"commitInfo": {"operation": "WRITE", "tags": {"planproof": "planproof_run_1"}}},
     {"metaData": {"id": "x", "schemaString": "{}", "partitionColumns": ["d"]}},
@@ -258,7 +268,13 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
     }
     manifest = dbt_manifest(
         {
-            "m": {"sql": "select a from r.t", "parents": ["r.t"], "columns": columns, "contract": True},
+            "m": {
+                "sql": "select a from r.t",
+                "parents": ["r.t"],
+                "columns": columns,
+                "contract": True,
+                "patch_path": "shop://m.yml",
+            },
             "n": {"sql": HEALTHY[0], "parents": ["m"], "config": {"meta": {"planproof": SETTINGS}}},
         },
         {"r.t": {"a": "int", "b": "string"}},
@@ -301,13 +317,15 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
     def model_file(text: str) -> None:
         (tmp_path / "m.yml").write_text(text, errors="replace")
-        Promises(tmp_path)._read_models("m.yml")
+        check_project(project)
 
     return {
         **FUZZERS,
         "manifests": Fuzzer(changed(manifest), read_whole, (ProjectError, Unknown)),
         "freeze files": Fuzzer(changed(FROZEN), frozen, (ProjectError,)),
-        "model files": Fuzzer(cut((YAML,)) | st.text(max_size=60), model_file, ()),
+        "model files": Fuzzer(
+            cut((YAML,)) | st.text(max_size=60) | changed(MODEL_FILE).map(json.dumps), model_file, ()
+        ),
         "footers": _footers(tmp_path),
     }
 

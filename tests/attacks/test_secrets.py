@@ -252,6 +252,11 @@ def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> 
     assert "***" in hide_secrets(message)
 
 
+def test_a_failure_of_megabytes_is_told_in_short() -> None:
+    """What a query, or its rows, have Spark say is looked through for patterns."""
+    assert len(str(SparkFailure("Method does " * 10**6))) < 100_000
+
+
 @pytest.mark.parametrize(
     "message",
     [

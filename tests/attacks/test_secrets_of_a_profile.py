@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
 
 import pytest
 
 from planproof.project.errors import ProjectError
 from planproof.project.profile import read_profile, render_value
+from planproof_engine import bounded, budget
 
 SECRET = "hunter2-of-the-environment"
 VALUE = "{{ env_var('DBT_SECRET') }}"
@@ -60,6 +63,27 @@ def test_no_error_tells_a_secret(
 def test_a_profile_computes_nothing(text: str) -> None:
     with pytest.raises(ProjectError, match="cannot be rendered"):
         render_value(text, "profiles.yml")
+
+
+@pytest.mark.parametrize("text", ["{{ 'a' }}" * 10**5, "{{ " + " ~ ".join(["'a'"] * 10**5) + " }}"])
+def test_a_template_is_short(text: str) -> None:
+    """Jinja takes a minute for some megabytes."""
+    began = time.process_time()
+    with pytest.raises(ProjectError, match="characters") as refused:
+        render_value(text, "profiles.yml")
+    assert time.process_time() - began < 1
+    assert len(str(refused.value)) < 1000
+
+
+def test_many_templates_end_with_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.3, budget.BYTES))
+    parameters = {f"spark.{i}": "{{ 'a' }}" * 1000 for i in range(300)}
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "profiles.yml").write_text(
+        json.dumps({"shop": {"target": "dev", "outputs": {"dev": {**SOUND, "server_side_parameters": parameters}}}})
+    )
+    with pytest.raises(ProjectError, match="seconds of the processor"):
+        read_profile(tmp_path, tmp_path)
 
 
 def test_a_profile_chooses_between_texts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,61 @@ def test_a_forged_entry_is_not_found(file: Path) -> None:
         forged = b"proved"
         opened.execute("update judged set small = ?, sum = ?", (forged, digest_of((KEY, forged))))
     assert Cache(file).get(KEY) is None
+
+
+def test_what_was_said_before_is_not_said_of_what_is_there_now(file: Path) -> None:
+    """The second part of an entry is a finished check's verdicts, the first the files that they are about."""
+    kept(file)
+    with sqlite3.connect(file) as opened:
+        old = opened.execute("select large, large_sum from judged").fetchone()
+    cache = Cache(file)
+    cache.put(KEY, b"other files", b"violated")
+    cache.close()
+    assert Cache(file).get(KEY) == (b"other files", b"violated")
+    with sqlite3.connect(file) as opened:
+        opened.execute("update judged set large = ?, large_sum = ?", old)
+    assert Cache(file).get(KEY) is None
+
+
+ENDLESS = "with recursive r(x) as (select 1 union all select x + 1 from r) select x from r"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"create trigger t before insert on judged begin select count(*) from ({ENDLESS}); end",
+        f"create view entries as {ENDLESS}",
+        f"drop table judged; create view judged as {ENDLESS}",
+        "create index i on judged (day)",
+        "drop table judged; create table judged (key, day, small, sum, large, large_sum)",
+    ],
+)
+def test_nothing_is_computed_by_the_file(made: str, file: Path) -> None:
+    """A trigger once kept the check for ever."""
+    kept(file)
+    opened = sqlite3.connect(file, isolation_level=None)
+    opened.executescript(made)
+    opened.close()
+    assert Cache(file).get(KEY) is None
+    kept(file)
+    assert Cache(file).get(KEY) == (b"violated", b"large"), "the file was made anew"
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")], ids=["a pipe", "a link"])
+def test_nothing_beside_the_file_is_waited_for_or_followed(made: Any, end: str, file: Path) -> None:
+    kept(file)
+    made(file.with_name(file.name + end))
+    cache = Cache(file)
+    assert cache.get(KEY) is None
+    assert "may be written by others" in str(cache.refused)
+
+
+def test_a_file_that_no_check_left_is_not_read(file: Path) -> None:
+    kept(file)
+    os.truncate(file, 2**40)
+    assert Cache(file).get(KEY) is None
+    assert file.stat().st_size < 2**20
 
 
 def test_an_entry_of_another_installation_is_not_found(

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 import planproof
-from planproof.report.formats import render
+from planproof.project.check import check_project
+from planproof.project.manifest import read_project
+from planproof.report.formats import FORMATS, render
 from planproof.report.model import Report
 from planproof.report.run import run_report
 from planproof_engine.finding import Finding, Verdict
@@ -165,3 +167,20 @@ def test_a_dbt_elsewhere_logs_text(text: str, tmp_path: Path, caplog: pytest.Log
         assert not shown.strip().startswith("::")
         assert not re.search(r"##\w*\[", shown)
         assert shown.isprintable(), shown
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)], ids=["of a manifest", "of a file's name"])
+def test_half_a_character_is_told_in_every_form(half: str, name: str, dbt_manifest: Any) -> None:
+    """JSON may hold half of a surrogate pair, and Python has one for each byte of a name that is no UTF-8."""
+    given = {"name": f"m{half}", "original_file_path": f"models/m{half}.sql", "description": half}
+    columns = {f"c{half}": {"data_type": "int"}}
+    model = {"sql": f"select nope(1) as `c{half}`", "columns": columns, "contract": True, **given}
+    manifest = dbt_manifest({"m": model})
+    manifest["nodes"]["model.shop.m"] |= given | {
+        "relation_name": f"shop.`m{half}`",
+        "unique_id": f"model.shop.m{half}",
+    }
+    reports = list(check_project(read_project(manifest)))
+    run = run_report("check", reports, datetime.now(timezone.utc), project=f"shop{half}", remarks=[half])
+    assert render(run, name).encode("utf-8", "backslashreplace")

@@ -125,7 +125,7 @@ def write_forms(
             click.echo(line)
     elif not wanted.is_text:
         # For programs, which read UTF-8 whatever the locale of this process is.
-        click.echo(render(report, wanted.stdout, form).encode(), nl=False)
+        click.echo(render(report, wanted.stdout, form).encode("utf-8", "backslashreplace"), nl=False)
 
 
 def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> None:

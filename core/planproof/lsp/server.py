@@ -23,7 +23,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.garbage import freeze_new_objects
 from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST
-from planproof.regular import read_regular
+from planproof.regular import read_regular, real_path
 from planproof.report.parts import message_of, neutralize
 from planproof_engine.finding import Verdict
 
@@ -88,10 +88,10 @@ class Server(LanguageServer):
 
     def file(self, uri: str) -> str | None:
         """The path from the project's directory, as the manifest has it; None of a file elsewhere."""
-        home = Path(self.models.location.project_dir or ".").resolve()
+        home = real_path(Path(self.models.location.project_dir or "."))
         try:
             path = to_fs_path(uri)
-            found = Path(path).resolve() if path is not None else None
+            found = real_path(Path(path)) if path is not None else None
         except ValueError:  # A name that no file has.
             return None
         return found.relative_to(home).as_posix() if found is not None and found.is_relative_to(home) else None
@@ -134,7 +134,7 @@ class Server(LanguageServer):
         """The findings of those of these models whose files are not open."""
         for key in keys:
             path = await self.ask(self._path, key)
-            uri = from_fs_path(str(path.resolve())) if path is not None else None
+            uri = from_fs_path(str(real_path(path))) if path is not None else None
             if uri is not None and uri not in self.workspace.text_documents:
                 await self.publish(uri)
 

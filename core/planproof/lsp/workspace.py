@@ -174,7 +174,7 @@ class Workspace:
                 visit = self.check.judge_alone(node, {**self._collect_states(node), **besides})
                 break
             except Wanted as wanted:
-                besides[wanted.unique_id] = self.states.get(wanted.unique_id, State())
+                besides |= {other: self.states.get(other, State()) for other in wanted.unique_ids}
         self.states[key] = visit.state
         if visit.report is not None:
             self.reports[key] = visit.report

@@ -25,8 +25,11 @@ MOST_BYTES = 400 * 2**20
 """How large the file may become: the entries that were used least recently make room."""
 
 _COLUMNS = "key blob primary key, day integer, small blob, sum blob, large blob, large_sum blob"
-_TABLE = f"create table if not exists judged ({_COLUMNS})"
-_OLD = "drop table if exists entries"
+_TABLE = f"CREATE TABLE judged ({_COLUMNS})"
+"""As SQLite keeps it."""
+_SCHEMA = "select sql from sqlite_master where sql is not null"
+_BESIDE = ("-journal", "-wal", "-shm")
+"""What SQLite adds to the file's name: it follows links there, and waits for pipes."""
 _WRITE = "insert or replace into judged values (?, ?, ?, ?, ?, ?)"
 _SMALL, _WHOLE = (f"select day, small, sum{rest} from judged where key = ?" for rest in ("", ", large, large_sum"))
 _OLDER_HALF = "select rowid from judged order by day, rowid limit (select count(*) from judged) / 2"
@@ -101,7 +104,8 @@ class Cache:
             self._give_up(error)
         if row is None or not all(isinstance(part, bytes) for part in row[1:]):
             return None
-        if any(row[i + 1] != seal((key, row[i])) for i in range(1, len(row), 2)):
+        parts = row[1::2]
+        if row[2::2] != tuple(seal((key, *parts[: i + 1])) for i in range(len(parts))):
             return None
         if row[0] != _today():
             self._used.append(key)
@@ -129,7 +133,8 @@ class Cache:
         if self._open is None and self.path is not None:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                if is_own(self.path.parent) and is_own(self.path):
+                beside = (Path(f"{self.path}{end}") for end in _BESIDE)
+                if all(map(is_own, (self.path.parent, self.path, *beside))):
                     # SQLite would make it as the umask says.
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
                 else:
@@ -139,17 +144,33 @@ class Cache:
             if self.refused is not None:
                 self.path = None
                 return None
+            if self.path.stat().st_size > 2 * self.most_bytes:  # No check leaves such a file.
+                self.path.unlink()
             self._open = sqlite3.connect(self.path, timeout=5, isolation_level=None)
             self._open.execute("pragma page_size = 32768")  # Of a new file. Some entries are megabytes.
             self._open.execute("pragma synchronous = off")
-            self._open.execute(_OLD)
-            self._open.execute(_TABLE)
+            self._make_table(self._open)
         return self._open
+
+    def _make_table(self, opened: sqlite3.Connection) -> None:
+        """Raises sqlite3.DatabaseError for a file with another table, a view or a trigger, which could compute for ever
+        in place of an answer: it is none of ours."""
+        found = opened.execute(_SCHEMA).fetchall()
+        if not found:
+            opened.execute("begin immediate")
+            if not opened.execute(_SCHEMA).fetchall():  # Else another process was first.
+                opened.execute(_TABLE)
+            opened.execute("commit")
+            found = opened.execute(_SCHEMA).fetchall()
+        if found != [(_TABLE,)]:
+            raise sqlite3.DatabaseError("not a file of planproof's")
 
     def _write(self) -> None:
         day, rows = _today(), []
         for key, parts in self._new.items():
-            rows.append((key, day, *(part for p in parts for part in (p, seal((key, p or b""))))))
+            small, large = parts
+            # What is large is sealed with what it belongs to: an older one is not that.
+            rows.append((key, day, small, seal((key, small)), large, seal((key, small, large or b""))))
         used, self._used = self._used, []
         self._new = {}
         if not rows and not used:

@@ -100,7 +100,7 @@ class Finished:
 def key_of(parts: Sequence[object]) -> bytes:
     """The key of a check that is asked with these words, in this folder. There is one entry for each, which the next
     check that differs replaces."""
-    return digest_of((code_digest(), b"finished", os.getcwd().encode(), *(repr(part).encode() for part in parts)))
+    return digest_of((code_digest(), b"finished", os.fsencode(os.getcwd()), *(repr(part).encode() for part in parts)))
 
 
 def _heads_key(key: bytes) -> bytes:

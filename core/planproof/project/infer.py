@@ -21,6 +21,7 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
+from planproof.regular import real_path
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
@@ -194,15 +195,15 @@ def find_property_file(project: Project, node: ProjectNode, into: Path | None = 
     patch = patch_of(node.raw)[1]
     if not patch and not node.file:
         raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
-    home = project.directory.resolve()
+    home = real_path(project.directory)
     try:
         own = (home / str(node.file)).with_suffix(".yml")
         beside = own if own.exists() else home / _find_folder_file(project, str(node.file))
-        file = (home / patch if patch else into or beside).resolve()
+        file = real_path(home / patch if patch else into or beside)
         file.exists()
     except (OSError, ValueError) as error:  # A name that no file has.
         raise ProjectError(f"{node.label}: its path is none: {error}") from error
-    paths = [(home / name).resolve() for name in model_paths(home)]
+    paths = [real_path(home / name) for name in model_paths(home) if "\0" not in name]
     below = [path for path in paths if path != home and path.is_relative_to(home)]
     if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):
         raise ProjectError(

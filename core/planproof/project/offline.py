@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
@@ -138,7 +139,11 @@ class OfflineCheck:
         key = node.unique_id
         if key not in self.reports:
             self.reports[key] = None
-            self.reports[key] = self._visit_node(node)
+            try:
+                self.reports[key] = self._visit_node(node)
+            except BaseException:
+                del self.reports[key]  # Who asked could not go on: it is judged in its turn.
+                raise
         return self.reports[key]
 
     def judge_alone(self, node: ProjectNode, left: Mapping[str, State], changed: str | None = None) -> Visit:
@@ -153,6 +158,9 @@ class OfflineCheck:
         self._is_alone, self._changed, self.reports[key] = True, changed, None
         try:
             report = self._visit_node(node)
+        except Wanted as wanted:
+            # All at once: a text of a thousand such names would be judged a thousand times.
+            raise Wanted(*dict.fromkeys([*wanted.unique_ids, *self._list_unvisited(node)])) from None
         finally:
             self._is_alone = False
         asked = tuple(self.catalog.asked)
@@ -193,6 +201,16 @@ class OfflineCheck:
             None if incomplete is None else json.dumps(incomplete),
             self.stale.get(key),
         )
+
+    def _list_unvisited(self, node: ProjectNode) -> Iterator[str]:
+        """The nodes that a text reads and nobody visited."""
+        from planproof_engine.texts import list_read_names
+
+        with suppress(OverBudget), bounded():
+            for parts in sorted(list_read_names(node.sql or "", self.conf)):
+                found = self.resolve(parts)
+                if isinstance(found, ProjectNode) and found.unique_id not in self.reports:
+                    yield found.unique_id
 
     def resolve(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
         """The node or the frozen relation that a text means which names `parts`."""

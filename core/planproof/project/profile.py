@@ -14,6 +14,7 @@ from typing import Any
 
 from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
+from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
 
@@ -24,6 +25,9 @@ DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 class OfDatabricks(ProjectError):
     """A target of dbt-databricks, which sets nothing in the session and names no Spark that planproof reaches."""
 
+
+_LONGEST = 10_000
+"""Characters of a template."""
 
 _THRIFT = {
     "host": "host",
@@ -57,6 +61,14 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
 
     dbt-spark turns ANSI off whatever the profile says. Raises `ProjectError`.
     """
+    try:
+        with bounded():
+            return _read_profile(project_dir, profiles_dir, target)
+    except OverBudget as over:
+        raise ProjectError(f"{project_dir}: to render its profile takes more {over} than planproof spends") from None
+
+
+def _read_profile(project_dir: str | Path, profiles_dir: str | Path | None, target: str | None) -> Profile:
     name, shown_name = _read_name(Path(project_dir))
     file = _find_file(Path(project_dir), profiles_dir)
     profiles = load_file(file)
@@ -150,6 +162,8 @@ def render_value(value: Any, where: str) -> str:
     text = str(value)
     if "{{" not in text and "{%" not in text:
         return text
+    if len(text) > _LONGEST:
+        raise ProjectError(f"{where}: a template of {len(text):,} characters; planproof renders {_LONGEST:,} at most")
     # Jinja takes longer to import than a profile without it to read.
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment

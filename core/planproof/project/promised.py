@@ -120,9 +120,7 @@ def _find_constraint(finding: Finding, holder: Any) -> Any:
     """The constraint of a column or a model that a finding speaks of."""
     kind = (finding.promised or "").partition("(")[0].lower().replace(" ", "_")
     kinds = {"not_null", "primary_key"} if kind == "not_null" else {kind}
-    listed = [
-        c for c in _items(_find_child(holder, "constraints")) if getattr(_find_child(c, "type"), "value", None) in kinds
-    ]
+    listed = [c for c in _items(_find_child(holder, "constraints")) if _find_text(c, "type") in kinds]
     return listed[0] if listed else None
 
 
@@ -140,5 +138,9 @@ def _items(node: Any) -> Iterator[Any]:
 
 
 def _name(node: Any) -> str | None:
-    found = _find_child(node, "name")
+    return _find_text(node, "name")
+
+
+def _find_text(node: Any, key: str) -> str | None:
+    found = _find_child(node, key)
     return found.value if isinstance(found, yaml.ScalarNode) else None

@@ -23,6 +23,9 @@ from planproof.report.model import Report
 FEW = 24
 """So many models are judged in this process before others are started: a start costs as much as it saves for fewer."""
 
+MOST_ROUNDS = 20
+"""So often a node is begun anew because its text reads one that was not judged: `identifier(..)` hides names."""
+
 
 class Schedule:
     """The judgement of `needed` nodes of a project, and of what their texts read besides."""
@@ -44,6 +47,7 @@ class Schedule:
         self._keys: dict[str, bytes | None] = {}
         self._changes: dict[str, str | None] = {}
         self._found: dict[str, Report | None] = {}
+        self._rounds: dict[str, int] = {}
         self._missing: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
         self._ready: list[int] = []
@@ -92,15 +96,16 @@ class Schedule:
                 self._missing[key] += 1
                 self._waiting.setdefault(other, []).append(key)
 
-    def _add_parent(self, node: ProjectNode, unique_id: str) -> None:
-        """The node's text reads another one that has not been judged yet."""
+    def _add_parents(self, node: ProjectNode, unique_ids: Iterable[str]) -> None:
+        """The node's text reads others that have not been judged yet."""
         key = node.unique_id
-        self._asked_for.setdefault(key, {})[unique_id] = None
-        if unique_id in self._found:
+        self._asked_for.setdefault(key, {}).update(dict.fromkeys(unique_ids))
+        left = [other for other in unique_ids if other not in self._found]
+        if not left:
             self._to_judge.append(node)
             return
-        self._add([*self.project.ancestors([unique_id]), unique_id])
-        self._wait(key, [unique_id])
+        self._add([*self.project.ancestors(left), *left])
+        self._wait(key, left)
 
     def _record(self, node: ProjectNode, state: State, report: Report | None) -> None:
         key = node.unique_id
@@ -120,7 +125,7 @@ class Schedule:
         try:
             known = self._read_cache(node)
         except Wanted as wanted:
-            return self._add_parent(node, wanted.unique_id)
+            return self._add_parents(node, wanted.unique_ids)
         if known is not None:
             self._asked_for.setdefault(node.unique_id, {}).update(dict.fromkeys(known.besides))
             report = known.load_report(node)
@@ -142,6 +147,14 @@ class Schedule:
 
     def _ask(self, node: ProjectNode) -> Question:
         return Question(node.unique_id, self._collect_states(node), self._changes.get(node.unique_id))
+
+    def _judge_again(self, node: ProjectNode, wanted: Wanted) -> None:
+        """Begins a node anew, once what its text reads is judged. Raises `Unportable` where that has no end."""
+        key = node.unique_id
+        self._rounds[key] = self._rounds.get(key, 0) + 1
+        if self._rounds[key] > MOST_ROUNDS:
+            raise Unportable(f"{key} names what it reads one by one")
+        self._add_parents(node, wanted.unique_ids)
 
     def _judge_one(self, node: ProjectNode) -> JudgedNode:
         return judge_node(self.check, self._ask(node))
@@ -174,7 +187,7 @@ class Schedule:
             if isinstance(answer, JudgedNode):
                 self._keep(node, answer)
             elif isinstance(answer, Wanted):
-                self._add_parent(node, answer.unique_id)
+                self._judge_again(node, answer)
             elif answer is None:  # Whoever had it is gone.
                 self._to_judge.append(node)
             else:
@@ -185,7 +198,7 @@ class Schedule:
         try:
             judged = self._judge_one(node)
         except Wanted as wanted:
-            return self._add_parent(node, wanted.unique_id)
+            return self._judge_again(node, wanted)
         self._keep(node, judged)
 
     def _fork(self) -> None:
@@ -218,15 +231,13 @@ class Schedule:
     def _sort_nodes(self) -> Iterator[str]:
         """The nodes in the manifest's order, each after what it reads, listed among its parents or not."""
         seen: set[str] = set()
-        for key in sorted(self._found, key=self._order.__getitem__):
-            yield from self._after_what_it_reads(key, seen)
-
-    def _after_what_it_reads(self, key: str, seen: set[str]) -> Iterator[str]:
-        if key in seen or key not in self._found:
-            return
-        seen.add(key)
-        for other in self._asked_for.get(key, ()):
-            for parent in sorted(self.project.ancestors([other]), key=self._order.__getitem__):
-                yield from self._after_what_it_reads(parent, seen)
-            yield from self._after_what_it_reads(other, seen)
-        yield key
+        waiting = [(key, False) for key in sorted(self._found, key=self._order.__getitem__, reverse=True)]
+        while waiting:
+            key, is_next = waiting.pop()
+            if is_next:
+                yield key
+            elif key not in seen and key in self._found:
+                seen.add(key)
+                waiting.append((key, True))
+                read = (*self.project.nodes[key].parents, *self._asked_for.get(key, ()))
+                waiting += [(other, False) for other in reversed(read)]

@@ -83,7 +83,11 @@ def digest_of_known(known: Known | None) -> str:
 @lru_cache(maxsize=20_000)
 def _render_type(data_type: DataType) -> str:
     text = json.dumps(data_type.json)
-    if from_json(text) != data_type:
+    try:
+        is_same = from_json(text) == data_type
+    except ValueError:  # A type that no text may stand for.
+        is_same = False
+    if not is_same:
         raise Unportable(data_type.simple)
     return text
 
@@ -94,14 +98,14 @@ def _parse_type(text: str) -> DataType:
 
 
 class Wanted(BaseException):
-    """A text reads a node that the manifest does not list among its parents, and that was not visited yet.
+    """A text reads nodes that the manifest does not list among its parents, and that were not visited yet.
 
     No `Exception`: what catches planproof's own failures must not take it for one.
     """
 
-    def __init__(self, unique_id: str) -> None:
-        super().__init__(unique_id)
-        self.unique_id = unique_id
+    def __init__(self, *unique_ids: str) -> None:
+        super().__init__(*unique_ids)
+        self.unique_ids = unique_ids
 
 
 @record(frozen=True, slots=True)

@@ -7,20 +7,50 @@ from typing import Any
 
 import yaml
 
+from planproof_engine import OverBudget, bounded
+
 MOST_BYTES = 2**24
+MOST_SECONDS = 3.0
+"""Of the processor, for one text: whole numbers can be made such that each is compared with all others as a key."""
 MOST_VALUES = 300_000
 """Values of one text, what an alias stands for counted wherever it stands."""
 MOST_LEVELS = 100
+MOST_DIGITS = 3500
+"""Characters of a number: what it stands for, in hexadecimal too, can be printed, and `1:1:1:...` is soon computed."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Values(_LOADER):  # type: ignore[misc,valid-type]
+    """The same, with numbers that are not endless."""
+
+
+def _make_number(kind: str) -> Any:
+    plain = _LOADER.yaml_constructors[f"tag:yaml.org,2002:{kind}"]
+
+    def construct(loader: Any, node: Any) -> Any:
+        if len(loader.construct_scalar(node)) > MOST_DIGITS:
+            raise yaml.YAMLError(f"holds a number of more than {MOST_DIGITS:,} characters")
+        return plain(loader, node)
+
+    return construct
+
+
+for _kind in ("int", "float"):
+    _Values.add_constructor(f"tag:yaml.org,2002:{_kind}", _make_number(_kind))
 
 
 def load_yaml(text: str) -> Any:
     """What the text holds. Raises `yaml.YAMLError`."""
     refuse_large(text)
     try:
-        return yaml.load(text, Loader=_LOADER)
-    except (ValueError, RecursionError) as error:  # A day that no month has, a number of 5,000 digits.
-        raise yaml.YAMLError(str(error)) from error
+        with bounded(MOST_SECONDS):
+            return yaml.load(text, Loader=_Values)
+    except yaml.YAMLError:
+        raise
+    except OverBudget as error:
+        raise yaml.YAMLError(f"it uses up all {error} that it may") from error
+    except Exception as error:  # A day that no month has, `!!int ''`, `!!bool x`: PyYAML raises what it comes across.
+        raise yaml.YAMLError(f"{type(error).__name__}: {error}") from error
 
 
 def load_yaml_nodes(text: str) -> Any:
@@ -40,13 +70,16 @@ def refuse_large(text: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             opened.append((1, event.anchor))
+            known.pop(str(event.anchor), None)
             if len(opened) > MOST_LEVELS:
                 raise yaml.YAMLError(f"has more than {MOST_LEVELS} levels")
             continue
         if isinstance(event, yaml.CollectionEndEvent):
             size, anchor = opened.pop()
         elif isinstance(event, yaml.AliasEvent):
-            size, anchor = known.get(str(event.anchor), 1), None
+            if event.anchor not in known:
+                raise yaml.YAMLError(f"the alias *{event.anchor} stands within itself, or for nothing")
+            size, anchor = known[event.anchor], None
         elif isinstance(event, yaml.ScalarEvent):
             size, anchor = 1, event.anchor
         else:

@@ -61,7 +61,8 @@ def _make_event(run: RunReport, report: Report, producer: str) -> dict[str, Any]
     name = report.details.unique_id or report.model
     stopped = report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
     # The same report gives the same ids, however often it is told.
-    run_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{run.command} {run.project} {run.started} {name}")
+    told = f"{run.command} {run.project} {run.started} {name}".encode("utf-8", "backslashreplace").decode()
+    run_id = uuid.uuid5(uuid.NAMESPACE_OID, told)
     facets = {}
     if stopped:
         message = report.error or "; ".join(message_of(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"

@@ -76,7 +76,7 @@ def fingerprint(report: Report, finding: Finding) -> str:
     """What stays the same of a finding while lines move and counts change: model, code, column, promise, plane."""
     model = report.details.unique_id or report.model
     parts = (model, finding.code, finding.field or "", finding.promised or "", finding.plane)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 def _make_location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _make_location(report: Report, finding: Finding, prefix: str) -> dict[str, A
         return location
     if origin is not None and origin.file:
         region = {"startLine": origin.line, **({} if origin.approximate else {"startColumn": origin.column})}
-    place = {"uri": quote(f"{prefix}{file}"), "uriBaseId": "%SRCROOT%"}
+    place = {"uri": quote(f"{prefix}{file}", errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": place, "region": region}, **location}
 
 
@@ -102,7 +102,7 @@ def _make_related(finding: Finding, prefix: str) -> dict[str, Any]:
     promise = finding.promise
     if promise is None:
         return {}
-    place = {"uri": quote(f"{prefix}{promise.file}"), "uriBaseId": "%SRCROOT%"}
+    place = {"uri": quote(f"{prefix}{promise.file}", errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
     region = {"startLine": promise.line, "startColumn": promise.column}
     location = {"physicalLocation": {"artifactLocation": place, "region": region}}
     return {"relatedLocations": [{"id": 1, **location, "message": {"text": "what is promised"}}]}

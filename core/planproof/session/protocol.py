@@ -148,6 +148,10 @@ _LASTING = (
 )
 
 
+_LONGEST = 50_000
+"""Letters of a message: a query, or its rows, may have Spark say megabytes, in which others then look for patterns."""
+
+
 class SparkFailure(Exception):
     """Spark could not do what it was asked; this is no violation. `condition` is Spark's own name of the error.
 
@@ -156,7 +160,7 @@ class SparkFailure(Exception):
     """
 
     def __init__(self, message: str, condition: str | None = None, outside: bool = False) -> None:
-        super().__init__(hide_secrets(message))
+        super().__init__(hide_secrets(message)[:_LONGEST])
         self.condition, self.outside = condition, outside
 
     @property

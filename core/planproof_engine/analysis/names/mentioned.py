@@ -1,4 +1,4 @@
-"""Which names a text has where a column may stand, whatever they mean."""
+"""Which names a text has where a column, or a relation, may stand, whatever they mean."""
 
 from __future__ import annotations
 
@@ -21,3 +21,18 @@ def list_mentioned_names(sql: str, conf: Conf) -> frozenset[str]:
     except (AnalysisError, Unknown):
         return frozenset()
     return frozenset(part.text.lower() for column in columns for part in column.parts) - BARE.keys()
+
+
+def list_read_names(sql: str, conf: Conf) -> frozenset[tuple[str, ...]]:
+    """The parts of the names of relations that a text reads, without those that a CTE of the text may have. Empty where
+    the text is not understood.
+
+    >>> sorted(list_read_names("with c as (select * from shop.orders) select * from c join lake.shop.items", Conf()))
+    [('lake', 'shop', 'items'), ('shop', 'orders')]
+    """
+    try:
+        tree = parse(sql, conf)
+    except (AnalysisError, Unknown):
+        return frozenset()
+    named = {tuple(part.text for part in table.parts) for table in tree.find_all(q.Table)}
+    return frozenset(named - {(cte.alias.name.text,) for cte in tree.find_all(q.CTE)} - {()})

@@ -59,6 +59,9 @@ def _number_type(args: Args, conf: Conf) -> DataType:
     digits = sum(c in "09" for c in shape)
     point = max(shape.find("."), shape.find("D"))
     scale = sum(c in "09" for c in shape[point:]) if point >= 0 else 0
+    if digits > 38:
+        said = f"Decimal precision {digits} exceeds max precision 38."
+        raise Mismatch("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", said, whole=True)
     return Decimal(digits, scale)
 
 
