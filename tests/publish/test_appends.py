@@ -1,0 +1,113 @@
+"""Appends to Parquet tables, where others change what the rows are added to, and where a rename is a copy and then a
+delete, as object stores have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from quick import keep_quick
+
+from planproof import Guard, Model, Report
+from planproof.publish.swaps.append import Append
+from planproof.publish.transaction import owner
+from planproof.publish.transaction.publication import JournaledPublication
+from planproof.session.store import local
+
+pytestmark = pytest.mark.hive
+
+Rows = list[tuple[Any, ...]]
+OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
+PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+
+
+class Killed(BaseException):
+    """No `except Exception` catches it, and no clean-up that a killed process could not do may run on it."""
+
+
+class Place:
+    """A table to which rows are appended, and another session beside it."""
+
+    def __init__(self, spark: Any, database: str, before: str) -> None:
+        self.spark, self.other, self.database, self.t = spark, spark.newSession(), database, f"{database}.t"
+        self.is_parted = before == PARTS
+        shown = spark.sql(f"describe database {database}").collect()
+        self.home = local(next(str(row[1]) for row in shown if row[0] == "Location"))
+        self.carry_out(before)
+
+    def carry_out(self, *statements: str) -> None:
+        for statement in statements:
+            self.other.sql(statement.format(t=self.t, home=self.home))
+
+    def append(self, sql: str = "select 2 as id, 'b' as s") -> Report:
+        partition_by = ["d"] if self.is_parted else []
+        given = {"materialized": "incremental", "incremental_strategy": "append", "partition_by": partition_by}
+        return Guard(self.spark.newSession()).publish(Model(self.t, sql, **given))
+
+    def rows(self) -> Rows:
+        found = self.spark.newSession().sql(f"select * from {self.t}").collect()
+        return sorted((tuple(row) for row in found), key=str)
+
+    def recover(self) -> list[str]:
+        owner._running.clear()  # What this process had begun is nobody's any more.
+        return [report.outcome for report in Guard(self.other).recover()]
+
+    def left(self) -> list[str]:
+        """What nobody needs once nothing is under way."""
+        home = Path(str(self.home))
+        tables = [row["tableName"] for row in self.other.sql(f"show tables in {self.database}").collect()]
+        found = [*home.glob(".planproof/*/*.json"), *home.glob("__planproof/*/*")]
+        return [*(name for name in tables if name != "t"), *map(str, found)]
+
+
+@pytest.fixture
+def place(spark: Any, database: str) -> Callable[[str], Place]:
+    return lambda before: Place(spark, database, before)
+
+
+MOVED: dict[str, tuple[str, str, Rows]] = {
+    "dropped": ("x", "alter table {t} drop partition (d = 'x')", [(2, "y")]),
+    "pointed elsewhere": ("x", "alter table {t} partition (d = 'x') set location '{home}/else'", [(2, "y")]),
+    "added elsewhere": ("z", "alter table {t} add partition (d = 'z') location '{home}/else'", [(1, "x"), (2, "y")]),
+    "renamed": ("x", "alter table {t} partition (d = 'x') rename to partition (d = 'w')", [(1, "w"), (2, "y")]),
+}
+"""Where the row goes, what somebody does to that partition, and what the table holds then."""
+
+
+BESIDE = [(act, how) for act in MOVED for how in ("it goes on", "it is killed")]
+
+
+@pytest.mark.parametrize(
+    ("act", "how"), keep_quick(BESIDE, ("pointed elsewhere", "it goes on"), ("added elsewhere", "it is killed"))
+)
+def test_rows_of_a_partition_that_somebody_changes_are_taken_back(
+    act: str, how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, plain, (value, statement, theirs) = place(PARTS), Append._move, MOVED[act]
+    sql = f"select 3 as id, '{value}' as d"
+    shown: list[Any] = []
+
+    def move(self: Append, publication: JournaledPublication, one: Any) -> None:
+        there.carry_out(statement)
+        shown.extend(there.other.sql(f"show partitions {there.t}").collect())
+        plain(self, publication, one)
+        if how == "it is killed":
+            raise Killed
+
+    monkeypatch.setattr(Append, "_move", move)
+    if how == "it is killed":
+        with pytest.raises(Killed):
+            there.append(sql)
+        assert there.recover() == ["rejected"]
+    else:
+        report = there.append(sql)
+        assert (report.outcome, report.details.transient) == ("failed", True), report.error
+        assert "the partition" in str(report.error)
+    assert (there.rows(), there.left()) == (theirs, [])
+    # What they did to it stays, also where it was they who made the partition.
+    assert there.other.sql(f"show partitions {there.t}").collect() == shown
+    monkeypatch.undo()
+    assert there.append(sql).outcome == "published"
+    assert there.rows() == sorted([*theirs, (3, value)], key=str)
