@@ -3,6 +3,7 @@ delete, as object stores have it."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from planproof import Guard, Model, Report
 from planproof.publish.swaps.append import Append
 from planproof.publish.transaction import owner
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.store import local
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import LocalStore, local
 
 pytestmark = pytest.mark.hive
 
@@ -111,3 +113,33 @@ def test_rows_of_a_partition_that_somebody_changes_are_taken_back(
     monkeypatch.undo()
     assert there.append(sql).outcome == "published"
     assert there.rows() == sorted([*theirs, (3, value)], key=str)
+
+
+@pytest.mark.parametrize("how", keep_quick(["the delete fails", "it is killed"], "the delete fails"))
+def test_a_file_that_was_copied_and_not_deleted_is_taken_back(
+    how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3A renames a file by a copy and then a delete."""
+    there, plain, copied = place(OLD), LocalStore.move, list[str]()
+
+    def move(self: LocalStore, source: str, target: str) -> None:
+        if not source.endswith(".parquet") or copied:
+            plain(self, source, target)
+            return
+        copied.append(target)
+        shutil.copyfile(str(local(source)), str(local(target)))
+        if how == "it is killed":
+            raise Killed
+        raise SparkFailure(f"cannot move {source}: 503 on DELETE", outside=True)
+
+    monkeypatch.setattr(LocalStore, "move", move)
+    if how == "it is killed":
+        with pytest.raises(Killed):
+            there.append()
+        assert there.recover() == ["rejected"]
+    else:
+        assert there.append().outcome == "failed"
+    assert copied
+    assert (there.rows(), there.left()) == ([(1, "a")], [])
+    assert there.append().outcome == "published"
+    assert there.rows() == [(1, "a"), (2, "b")]

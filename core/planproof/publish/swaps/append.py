@@ -7,7 +7,7 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move, PartitionSwap
-from planproof.publish.transaction.names import Refused, is_same_place, join, path_below
+from planproof.publish.transaction.names import Refused, is_same_place, join
 from planproof.publish.transaction.partition import format_spec, list_names, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
@@ -63,14 +63,17 @@ class Append:
         publication.discard()
 
     def undo(self, publication: JournaledPublication) -> None:
-        """The staging gets another name first: whoever is late finds no file there that he could still move."""
-        entry, store = publication.entry, publication.store
+        """The staging gets another name first: whoever is late finds no file there that he could still move.
+
+        Then every file goes from the target, also one that is staged still: object stores move a file by copying it
+        first, and a copy's name, too, holds the id of the job that staged it.
+        """
+        entry = publication.entry
         undone = f"{entry.stage_location}_undone"
-        if store.exists(entry.stage_location):
+        if publication.store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         for move in entry.moves:
-            if not store.exists(join(undone, path_below(move.source, entry.stage_location))):
-                publication.delete(move.target)
+            publication.delete(move.target)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
