@@ -115,6 +115,20 @@ def test_rows_of_a_partition_that_somebody_changes_are_taken_back(
     assert there.rows() == sorted([*theirs, (3, value)], key=str)
 
 
+def killed_at_first_file(there: Place, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The publish dies once its first file is in the target."""
+    plain = Append._move
+
+    def move(self: Append, publication: JournaledPublication, one: Any) -> None:
+        plain(self, publication, one)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Append, "_move", move)
+        with pytest.raises(Killed):
+            there.append(sql)
+
+
 @pytest.mark.parametrize("how", keep_quick(["the delete fails", "it is killed"], "the delete fails"))
 def test_a_file_that_was_copied_and_not_deleted_is_taken_back(
     how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
@@ -143,3 +157,35 @@ def test_a_file_that_was_copied_and_not_deleted_is_taken_back(
     assert (there.rows(), there.left()) == ([(1, "a")], [])
     assert there.append().outcome == "published"
     assert there.rows() == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize("how", keep_quick(["all is there twice", "each is at one place"], "each is at one place"))
+def test_a_recovery_that_died_while_the_staged_folder_was_renamed_is_taken_up(
+    how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Object stores rename a folder by copying and deleting file by file."""
+    there, plain, died = place(PARTS), LocalStore.move, list[str]()
+    sql = "select * from values (3, 'v'), (4, 'w'), (5, 'z') as v(id, d)"
+    killed_at_first_file(there, sql, monkeypatch)
+
+    def move(self: LocalStore, source: str, target: str) -> None:
+        if not target.endswith("_undone") or died:
+            plain(self, source, target)
+            return
+        died.append(source)
+        old, new = Path(str(local(source))), Path(str(local(target)))
+        shutil.copytree(old, new)
+        if how == "each is at one place":
+            [copied, waiting] = sorted(path.relative_to(old) for path in old.rglob("*.parquet"))
+            (old / copied).unlink()
+            (new / waiting).unlink()
+        raise Killed
+
+    monkeypatch.setattr(LocalStore, "move", move)
+    with pytest.raises(Killed):
+        there.recover()
+    assert died
+    assert there.recover() == ["rejected"]
+    assert (there.rows(), there.left()) == ([(1, "x"), (2, "y")], [])
+    assert there.append(sql).outcome == "published"
+    assert there.rows() == [(1, "x"), (2, "y"), (3, "v"), (4, "w"), (5, "z")]

@@ -68,9 +68,13 @@ class Append:
         Then every file goes from the target, also one that is staged still: object stores move a file by copying it
         first, and a copy's name, too, holds the id of the job that staged it.
         """
-        entry = publication.entry
+        entry, store = publication.entry, publication.store
         undone = f"{entry.stage_location}_undone"
-        if publication.store.exists(entry.stage_location):
+        if store.exists(entry.stage_location) and store.exists(undone):
+            # Object stores move a folder file by file, and an earlier undo died on the way. Both are this publish's
+            # own, and both go: nobody asks any more which of them has a file.
+            publication.delete(entry.stage_location)
+        elif store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         for move in entry.moves:
             publication.delete(move.target)
