@@ -15,7 +15,9 @@ from planproof import Guard, Model, Report
 from planproof.publish.swaps.append import Append
 from planproof.publish.transaction import owner
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure
+from planproof.session.sql_only import SqlOnlySession
 from planproof.session.store import LocalStore, local
 
 pytestmark = pytest.mark.hive
@@ -55,6 +57,11 @@ class Place:
     def recover(self) -> list[str]:
         owner._running.clear()  # What this process had begun is nobody's any more.
         return [report.outcome for report in Guard(self.other).recover()]
+
+    def size(self) -> int:
+        """The bytes that Spark takes the table to have, -1 where it has to look."""
+        shown = {row[0]: row[1] for row in self.other.sql(f"describe extended {self.t}").collect()}
+        return int(shown["Statistics"].split()[0]) if "Statistics" in shown else -1
 
     def left(self) -> list[str]:
         """What nobody needs once nothing is under way."""
@@ -189,3 +196,42 @@ def test_a_recovery_that_died_while_the_staged_folder_was_renamed_is_taken_up(
     assert (there.rows(), there.left()) == ([(1, "x"), (2, "y")], [])
     assert there.append(sql).outcome == "published"
     assert there.rows() == [(1, "x"), (2, "y"), (3, "v"), (4, "w"), (5, "z")]
+
+
+def _is_clean(self: Any) -> bool:
+    """Whether a publish has its rows in the target by now: whose session it is has no step, and is asked then only."""
+    return not isinstance(self, JournaledPublication) or self.entry.step == "clean"
+
+
+SHAPES = [(before, what, by) for before, what in ((OLD, ""), (PARTS, "partition (d = 'x')")) for by in ("calls", "SQL")]
+
+
+@pytest.mark.parametrize(("before", "what", "by"), keep_quick(SHAPES, SHAPES[0], SHAPES[3]))
+def test_who_points_a_table_elsewhere_after_an_append_is_not_overruled(
+    before: str, what: str, by: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right before the call that has Spark forget the size of a table which was analyzed."""
+    there, seen = place(before), list[Any]()
+    forget = (ClassicSession if by == "calls" else SqlOnlySession).forget_size
+    column = "" if there.is_parted else ", 'theirs' as s"
+    there.other.sql(f"select 50 as id{column}").write.parquet(f"{there.home}/theirs")
+    there.carry_out("analyze table {t} compute statistics")
+
+    def around(plain: Callable[..., None]) -> Callable[..., None]:
+        def run(self: Any, text: str) -> None:
+            if there.t in text.replace("`", "") and not seen and _is_clean(self):
+                seen.append(there.size())
+                there.carry_out(f"alter table {{t}} {what} set location '{{home}}/theirs'")
+            plain(self, text)
+
+        return run
+
+    monkeypatch.setattr(ClassicSession, "forget_size", around(forget))
+    monkeypatch.setattr(JournaledPublication, "define", around(JournaledPublication.define))
+    added, theirs = ("select 2 as id, 'b' as s", [(50, "theirs")])
+    if there.is_parted:
+        added, theirs = "select 3 as id, 'y' as d", [(2, "y"), (3, "y"), (50, "x")]
+    assert there.append(added).outcome == "published"
+    assert (there.rows(), there.left()) == (theirs, [])
+    assert seen[0] > 0
+    assert there.size() != seen[0]

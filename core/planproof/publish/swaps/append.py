@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move, PartitionSwap
 from planproof.publish.transaction.names import Refused, is_same_place, join
-from planproof.publish.transaction.partition import format_spec, list_names, partitions_of, refuse_partitions
+from planproof.publish.transaction.partition import format_spec, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
-from planproof_engine.quoting import quote_literal
 
 
 class Append:
@@ -159,13 +158,6 @@ class Append:
     def _measure(self, publication: JournaledPublication) -> None:
         """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
         grown."""
-        table, root = publication.entry.target, publication.location(publication.entry.target)
-        any_one = list_names(publication.session, table)[:1]
-        for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
-            location = quote_literal(first.location)
-            publication.change(
-                f"ALTER TABLE {table} PARTITION ({format_spec(first.partition)}) SET LOCATION {location}"
-            )
-        if root is not None and not any_one:
-            publication.set_location(table, root)
+        publication.fence()
+        publication.session.forget_size(publication.entry.target)
         publication.refresh()
