@@ -418,6 +418,10 @@ class ClassicSession(FrameSession):
             locations = _LOCATION.findall(str(found.mkString("\n")))
             return locations if len(locations) == found.size() else None
 
+    def forget_size(self, name: str) -> None:
+        with translate_errors():
+            self._catalog.alterTableStats(self._identifier(name), getattr(self._jvm, "scala.Option").empty())
+
     def _identifier(self, name: str) -> Any:
         known = self._identifiers.get(name)
         if known is None:

@@ -467,6 +467,9 @@ class Session(Protocol):
     def partition_locations(self, name: str) -> Sequence[str] | None:
         """The locations of all partitions of a table, decoded, by one call; None where this route has no such call."""
 
+    def forget_size(self, name: str) -> None:
+        """Has Spark forget how large a table was, or count it anew, wherever the table and its partitions lie."""
+
     def files(self, location: str) -> Sequence[str]:
         """The data files under a location, sorted; names that begin with `_` or `.` are left out."""
 

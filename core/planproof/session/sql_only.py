@@ -79,6 +79,11 @@ class SqlOnlySession:
     def partition_locations(self, name: str) -> Sequence[str] | None:
         return None
 
+    def forget_size(self, name: str) -> None:
+        # SET LOCATION has Spark forget it, too, and would take back the place that somebody has just given the table.
+        if any(row[0] == "Statistics" for row in self.rows(f"DESCRIBE TABLE EXTENDED {name}")):
+            self.rows(f"ANALYZE TABLE {name} COMPUTE STATISTICS NOSCAN")
+
     def files(self, location: str) -> Sequence[str]:
         path = self.local_path(location)
         if path is None:

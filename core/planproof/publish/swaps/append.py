@@ -6,31 +6,25 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 
 from __future__ import annotations
 
-from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import Refused, join, path_below
-from planproof.publish.transaction.partition import (
-    PartitionLocation,
-    format_spec,
-    list_names,
-    partitions_of,
-    refuse_partitions,
-)
+from planproof.publish.transaction.journal import Move, PartitionSwap
+from planproof.publish.transaction.names import Refused, is_same_place, join
+from planproof.publish.transaction.partition import format_spec, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
-from planproof_engine.quoting import quote_literal
 
 
 class Append:
     """The delta's files move into the target's directories."""
 
     def swap(self, publication: JournaledPublication) -> None:
-        moves, new = self._plan_moves(publication)
-        publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
+        moves, partitions = self._plan_moves(publication)
+        publication.step("files", moves=moves, partitions=partitions)
         for move in moves:
             self._move(publication, move)
         publication.refuse_changed()
         self._register(publication)
+        self._refuse_elsewhere(publication)
         publication.add_columns()
         self.finish(publication)
 
@@ -58,34 +52,39 @@ class Append:
             return False
         store = publication.store
         is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
-        return is_moved and publication.has_columns()
+        return is_moved and publication.has_columns() and not self._list_elsewhere(publication)
 
     def finish(self, publication: JournaledPublication) -> None:
         is_known = publication.stored(publication.entry.target) is not None
-        if is_known:
-            self._register(publication)
         publication.step("clean")
         if is_known:
             self._measure(publication)
         publication.discard()
 
     def undo(self, publication: JournaledPublication) -> None:
-        """The staging gets another name first: whoever is late finds no file there that he could still move."""
+        """The staging gets another name first: whoever is late finds no file there that he could still move.
+
+        Then every file goes from the target, also one that is staged still: object stores move a file by copying it
+        first, and a copy's name, too, holds the id of the job that staged it.
+        """
         entry, store = publication.entry, publication.store
         undone = f"{entry.stage_location}_undone"
-        if store.exists(entry.stage_location):
+        if store.exists(entry.stage_location) and store.exists(undone):
+            # Object stores move a folder file by file, and an earlier undo died on the way. Both are this publish's
+            # own, and both go: nobody asks any more which of them has a file.
+            publication.delete(entry.stage_location)
+        elif store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         for move in entry.moves:
-            if not store.exists(join(undone, path_below(move.source, entry.stage_location))):
-                publication.delete(move.target)
+            publication.delete(move.target)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()
         publication.discard()
 
-    def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
-        """Which file goes where, and the partitions that the target does not have yet."""
+    def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], tuple[PartitionSwap, ...]]:
+        """Which file goes where, and the partitions that get files, each in the place that it has or will have."""
         entry = publication.entry
         root = publication.location(entry.target)
         assert root is not None
@@ -94,14 +93,13 @@ class Append:
         refuse_partitions(publication.session, asked)
         known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
         moves: list[Move] = []
-        new: list[PartitionLocation] = []
+        swaps: list[PartitionSwap] = []
         for part in staged:
             target = root
-            if part.partition and part.partition in known:
-                target = known[part.partition]
-            elif part.partition:
-                target = join(root, part.partition)
-                new.append(PartitionLocation(part.partition, target))
+            if part.partition:
+                old = known.get(part.partition)
+                target = old or join(root, part.partition)
+                swaps.append(PartitionSwap(part.partition, old, target))
             for file in publication.session.files(part.local):
                 moves.append(Move(file, join(target, file.rpartition("/")[2])))
         lost = set(publication.session.files(local(entry.stage_location) or entry.stage_location))
@@ -110,33 +108,56 @@ class Append:
             raise SparkFailure(
                 f"{sorted(lost)[0]} was staged for {entry.model} and lies in no partition of the staging"
             )
-        return tuple(moves), new
+        return tuple(moves), tuple(swaps)
 
     def _register(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         for swap in entry.partitions:
-            publication.change(
-                f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({format_spec(swap.partition)})"
+            if swap.old is None:
+                publication.change(
+                    f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({format_spec(swap.partition)})"
+                )
+
+    def _refuse_elsewhere(self, publication: JournaledPublication) -> None:
+        """Raises `Refused` where a partition does not lie where its new rows went, so that nobody would read them."""
+        elsewhere = self._list_elsewhere(publication)
+        if elsewhere:
+            raise Refused(
+                f"{publication.entry.model}: somebody dropped, renamed, added or moved the partition {elsewhere[0]} "
+                "while rows were added to it. It was left as it is, and nothing was published; run the model again",
+                transient=True,
             )
 
+    def _list_elsewhere(self, publication: JournaledPublication) -> list[str]:
+        """The partitions that do not lie where their new rows went: others need no lock of planproof's to change one.
+        None of a table that is gone."""
+        there = self._list_in_place(publication)
+        return [] if there is None else [s.partition for s in publication.entry.partitions if s.partition not in there]
+
+    def _list_in_place(self, publication: JournaledPublication) -> set[str] | None:
+        """The partitions of the delta that lie where their new rows went; None where there is no table any more. The
+        catalog is not asked about a table that has no partitions."""
+        entry = publication.entry
+        if not entry.partitions:
+            return set()
+        table = publication.stored(entry.target)
+        if table is None:
+            return None
+        asked = {swap.partition: swap.new for swap in entry.partitions}
+        found = partitions_of(publication.session, entry.target, table, among=asked)
+        return {p.partition for p in found if p.partition in asked and is_same_place(p.location, asked[p.partition])}
+
     def _unregister(self, publication: JournaledPublication) -> None:
-        """Drops the partitions that came with the delta, unless another writer has put files there since."""
-        table = publication.entry.target
-        known = set(list_names(publication.session, table))
+        """Drops the partitions that came with the delta, unless another writer has put files there since, or has made
+        the partition himself, in another place."""
+        table, own = publication.entry.target, self._list_in_place(publication) or ()
         for swap in publication.entry.partitions:
-            if swap.partition in known and not publication.store.names(swap.new):
+            if swap.old is None and swap.partition in own and not publication.store.names(swap.new):
                 publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({format_spec(swap.partition)})")
 
     def _measure(self, publication: JournaledPublication) -> None:
         """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
         grown."""
-        table, root = publication.entry.target, publication.location(publication.entry.target)
-        any_one = list_names(publication.session, table)[:1]
-        for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
-            location = quote_literal(first.location)
-            publication.change(
-                f"ALTER TABLE {table} PARTITION ({format_spec(first.partition)}) SET LOCATION {location}"
-            )
-        if root is not None and not any_one:
-            publication.set_location(table, root)
+        publication.fence()
+        publication.session.forget_size(publication.entry.target)
         publication.refresh()

@@ -124,10 +124,11 @@ def _give_back(publication: JournaledPublication, swap: PartitionSwap, old: str 
 
 
 def list_switched(publication: JournaledPublication) -> list[str]:
-    """The partitions of the target that lie where this publish has staged them."""
+    """The partitions of the target that lie where this publish has staged them; one that an append adds to lies where
+    it did, whether or not it has the new rows."""
     swaps = publication.entry.partitions
     found = Partitions.are_switched(publication) if swaps else []
-    return [swap.partition for swap, done in zip(swaps, found) if done]
+    return [swap.partition for swap, done in zip(swaps, found) if done and swap.old != swap.new]
 
 
 def _point_back(table: str, swap: PartitionSwap, old: str | None) -> str:

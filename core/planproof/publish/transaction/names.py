@@ -69,6 +69,11 @@ def is_within(location: str, root: str) -> bool:
     return inner == outer or inner.startswith(outer + "/")
 
 
+def is_same_place(one: str, other: str) -> bool:
+    """True for two spellings of one location."""
+    return is_within(one, other) and is_within(other, one)
+
+
 def path_below(location: str, root: str) -> str:
     """The path of a location from `root` on, in which it lies.
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import decode_uri, local
@@ -27,10 +26,6 @@ class PartitionLocation:
     def local(self) -> str:
         """The location as `Session.files` lists it."""
         return local(self.location) or self.location
-
-    @property
-    def swap(self) -> PartitionSwap:
-        return PartitionSwap(self.partition, None, self.location)
 
 
 def parse_values(partition: str) -> list[tuple[str, str | None]]:

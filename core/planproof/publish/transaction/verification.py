@@ -19,7 +19,16 @@ from planproof.publish.transaction.deletion import (
     link_in_state,
 )
 from planproof.publish.transaction.journal import Entry
-from planproof.publish.transaction.names import PREFIX, Names, Refused, is_within, join, parent, quarantine_of
+from planproof.publish.transaction.names import (
+    PREFIX,
+    Names,
+    Refused,
+    is_same_place,
+    is_within,
+    join,
+    parent,
+    quarantine_of,
+)
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session
 from planproof_engine.catalog import RelationName
@@ -150,7 +159,7 @@ class Verification:
         )
 
     def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        if has_detour(said) or not any(said == one or _is_same_place(said, one) for one in allowed):
+        if has_detour(said) or not any(said == one or ("/" in said and is_same_place(said, one)) for one in allowed):
             raise Disbelieved(f"{field}: {said!r} is not what this publish would have named")
 
     def _expect_place(self, field: str, said: str, allowed: Iterable[str]) -> None:
@@ -188,10 +197,6 @@ class Verification:
         link = link_in(location, (above or ([head] if found else []) or [folder])[0])
         if link is not None:
             raise Disbelieved(f"{field}: {link} is a link")
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    return "/" in one and is_within(one, other) and is_within(other, one)
 
 
 def parent_version(location: str) -> str:
