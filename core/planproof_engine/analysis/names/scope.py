@@ -25,7 +25,8 @@ class Scope:
     `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
     what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
     the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
-    be named from a subquery (in HAVING). `suggests`: an error may be shown, which then names similar columns.
+    be named from a subquery (in HAVING). `suggests`: an error may be shown, which then names similar columns. `known`
+    is False where there may be columns of which nothing is known.
     """
 
     columns: tuple[Column, ...]
@@ -34,6 +35,7 @@ class Scope:
     case_sensitive: bool = False
     aggregated: bool = False
     suggests: bool = True
+    known: bool = True
     _by_name: dict[str, list[Column]] = field(init=False)
     _hidden_by_name: dict[str, list[Column]] = field(init=False)
     _alone: Scope | None = field(init=False, default=None)
