@@ -333,7 +333,8 @@ def test_no_line_is_touched_that_does_not_change(tmp_path: Path, style: str) -> 
 def test_a_block_of_text_that_ends_the_file_without_a_break_is_left_as_it_stands(tmp_path: Path, kind: str) -> None:
     own = (
         "models:\n  - name: marts\n    columns:\n      - name: id\n        description: >\n          Two\n"
-        f"          lines.\n      - name: at\n        description: {kind}\n          With a blank \n          of a line."
+        f"          lines.\n      - name: at\n        description: {kind}\n"
+        "          With a blank \n          of a line."
     )
     file = tmp_path / "schema.yml"
     file.write_text(own)
