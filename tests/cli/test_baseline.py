@@ -36,6 +36,8 @@ def test_only_what_is_new_fails(check, tmp_path):
     assert known.exit_code == 0
     assert " ? shop.broken" in known.output
     assert "1 in the baseline" in known.output
+    assert "2 models · 2 in the baseline" in known.output
+    assert "unproved" not in known.output
     assert "2 known findings are left out" in " ".join(known.output.split())
     new = check({**models, "worse": BROKEN}, "--baseline", file, "--format", "json")
     assert new.exit_code == 1

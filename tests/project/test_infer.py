@@ -304,6 +304,8 @@ STYLES = {
     "deep": "---\nmodels:\n    - name: marts   # ours\n      columns:\n          - name:   id\n\n\n"
     "          - name: at\n    - name:    other\n      meta:   {a:   1}\n",
     "no break at the end": "version: 2\nmodels:\n   -   name: other\n       description:  'x'\n   -   name: marts",
+    "a text without an end, which stays the last": "models:\n  - name: marts\n    description: >\n      a\n      b\n"
+    "  - name: other\n    description: >\n      With a blank \n      of a line.",
     "other breaks": "version: 2\r\nmodels:\r\n- name: other\r\n- name:   marts\r\n\r\nsources:   []\r\n",
 }
 
@@ -325,6 +327,25 @@ def test_no_line_is_touched_that_does_not_change(tmp_path: Path, style: str) -> 
     assert [m for m in after["models"] if m["name"] != "marts"] == [m for m in before["models"] if m["name"] != "marts"]
     file.write_bytes(text.encode())
     assert add_contracts(file, [Inferred(node, columns)]) == (text, [])
+
+
+@pytest.mark.parametrize("kind", [">", "|", ">-", "|+"])
+def test_a_block_of_text_that_ends_the_file_without_a_break_is_left_as_it_stands(tmp_path: Path, kind: str) -> None:
+    own = (
+        "models:\n  - name: marts\n    columns:\n      - name: id\n        description: >\n          Two\n"
+        f"          lines.\n      - name: at\n        description: {kind}\n"
+        "          With a blank \n          of a line."
+    )
+    file = tmp_path / "schema.yml"
+    file.write_text(own)
+    node: Any = SimpleNamespace(name="marts")
+    text, _ = add_contracts(file, [Inferred(node, (InferredColumn("id", "bigint"), InferredColumn("at", "date")))])
+    rest = iter(text.split("\n"))
+    assert all(line in rest for line in own.split("\n")), text
+    [marts] = yaml.safe_load(text)["models"]
+    assert [c["description"].strip() for c in marts["columns"]] == [
+        c["description"].strip() for c in yaml.safe_load(own)["models"][0]["columns"]
+    ]
 
 
 def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:

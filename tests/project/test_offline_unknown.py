@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from offline_reports import ID, ORDERS, VIEW, found, logical
 
-from planproof.project import ProjectError
+from planproof.project import ProjectError, read_project
+from planproof.project.freeze import find_drift, freeze_relations, render_form
+from planproof.project.sources import read_frozen
+from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import LONG
 
 
 def test_an_unknown_parent_makes_its_children_unproved_by_name(check):
@@ -331,16 +337,19 @@ def test_a_relation_that_nobody_declared_is_no_violation(check, name):
     assert (report.verdict, found(report, Verdict.VIOLATED)) == (Verdict.UNPROVED, [])
 
 
-def test_python_models_and_snapshots_are_not_guessed(check):
-    def add_snapshot(manifest):
-        snapshot = {**manifest["nodes"]["model.shop.mart"], "resource_type": "snapshot", "name": "snap"}
-        manifest["nodes"]["snapshot.shop.snap"] = {
-            **snapshot,
-            "unique_id": "snapshot.shop.snap",
-            "relation_name": "shop.snap",
-        }
-        manifest["nodes"]["model.shop.child"]["depends_on"]["nodes"] = ["snapshot.shop.snap"]
+def add_snapshot(manifest):
+    """The snapshot `shop.snap`, which the model `child` reads."""
+    manifest["nodes"]["snapshot.shop.snap"] = {
+        **manifest["nodes"]["model.shop.child"],
+        "resource_type": "snapshot",
+        "name": "snap",
+        "unique_id": "snapshot.shop.snap",
+        "relation_name": "shop.snap",
+    }
+    manifest["nodes"]["model.shop.child"]["depends_on"] = {"nodes": ["snapshot.shop.snap"]}
 
+
+def test_python_models_and_snapshots_are_not_guessed(check):
     models = {
         "snake": {"language": "python", "sql": "def model(dbt, session): ..."},
         "from_snake": {"sql": "select * from shop.snake", "parents": ["snake"]},
@@ -354,7 +363,38 @@ def test_python_models_and_snapshots_are_not_guessed(check):
         "mart": "proved",
         "child": "unproved",
     }
-    assert "shop.snap is a snapshot" in reports["child"].findings[0].message
+    (finding,) = reports["child"].findings
+    assert "shop.snap is a snapshot" in finding.message
+    assert "run `dbt snapshot` and then `planproof freeze`" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "verdict", "codes"),
+    [
+        ("select id from shop.snap", Verdict.PROVED, [("PP505", "id")]),
+        ("select upper(id, 1) as id from shop.snap", Verdict.VIOLATED, [("PP110", None)]),
+        ("select cast(id as string) as id from shop.snap", Verdict.VIOLATED, [("PP504", "id"), ("PP505", "id")]),
+        # `dbt snapshot` adds the columns that its query has got since.
+        ("select id, new from shop.snap", Verdict.UNPROVED, [("PP111", None)]),
+    ],
+)
+def test_a_snapshot_that_was_frozen_is_known(check, dbt_manifest, tmp_path, sql, verdict, codes):
+    def table(name):
+        schema = PhysicalSchema((PhysicalField("id", LONG, nullable=False),))
+        return SimpleNamespace(kind="view", schema=schema) if name == "shop.snap" else None
+
+    models = {"child": {"sql": sql, "contract": True, "columns": {"id": ID}}}
+    manifest, session = dbt_manifest(models, ORDERS), SimpleNamespace(table=table, conf=Conf())
+    add_snapshot(manifest)
+    project, file = read_project(manifest), tmp_path / "planproof_sources.json"
+    form, missing = freeze_relations(project, session)
+    assert (list(form["sources"]), list(missing)) == (["shop.snap"], ["raw.orders"])
+    file.write_text(render_form(form), "utf-8")
+    report = check(models, change=add_snapshot, frozen=file)["child"]
+    assert (report.verdict, found(report)) == (verdict, codes)
+    drift = find_drift(project, session, read_frozen(project, file))
+    assert drift.changes == ()
+    assert list(drift.unread.values()) == [f"{file} does not hold it; Spark knows no such relation"]
 
 
 def test_a_selected_model_that_is_not_compiled(check):

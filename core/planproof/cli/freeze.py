@@ -33,7 +33,7 @@ def freeze(
     file: Path | None,
     check: bool,
 ) -> None:
-    """Writes the schemas of sources and seeds, as Spark reports them, to planproof_sources.json.
+    """Writes the schemas of sources, seeds and snapshots, as Spark reports them, to planproof_sources.json.
 
     `planproof check` and `diff` read that file. What Spark does not know is listed and left out; the models that read
     it are unproved. With --check the exit code is 1 where a source broke since.

@@ -33,22 +33,29 @@ class Incomplete(NamedTuple):
 
 
 class Doubts(NamedTuple):
-    """`rejected` says why Spark may accept a query that is rejected here. `incomplete`, asked where a contract seems to
-    be broken, says what is not known of the columns that a plan shows."""
+    """`rejected` says why Spark may accept a query that is rejected here. `incomplete`, asked where a contract stands,
+    is what is not known of the columns that a plan shows."""
 
     rejected: Callable[[AnalysisError], str | None] = lambda error: None
     incomplete: Callable[[LogicalPlan], Incomplete | None] = lambda plan: None
 
 
 def doubt_term(finding: Finding, incomplete: Incomplete) -> Finding:
-    """A term that seems to be broken is unproved, where the columns that it is about may be others."""
-    if finding.verdict is not Verdict.VIOLATED or not _is_about(finding, incomplete):
+    """A term that seems to be broken is unproved, where the columns that it is about may be others; one that seems to
+    hold, where its own column may be another."""
+    is_open = {Verdict.VIOLATED: _is_about, Verdict.PROVED: _is_of_column}.get(finding.verdict)
+    if is_open is None or not is_open(finding, incomplete):
         return finding
-    return replace(finding, verdict=Verdict.UNPROVED, message=f"{finding.message}; {incomplete.said}")
+    message = f"{finding.message}; {incomplete.said}"
+    return replace(finding, verdict=Verdict.UNPROVED, message=message, evidence=None)
 
 
 def _is_about(finding: Finding, incomplete: Incomplete) -> bool:
     if finding.code in _WIDTH:
         return incomplete.is_wider
+    return _is_of_column(finding, incomplete)
+
+
+def _is_of_column(finding: Finding, incomplete: Incomplete) -> bool:
     field = finding.field or ""
     return any(field == name or field.startswith(f"{name}.") for name in (join_path((c,)) for c in incomplete.columns))

@@ -274,8 +274,7 @@ def _judge_without_spark(draft: Draft, plan: LogicalPlan | None, doubted: Doubts
     found = list(
         contract_terms.check(draft.model.contract, schema, evidence, None, draft.settings, "logical", locate, doubts)
     )
-    is_broken = any(f.verdict is Verdict.VIOLATED for f in found)
-    incomplete = doubted.incomplete(plan) if is_broken else None
+    incomplete = doubted.incomplete(plan)
     draft.add(found if incomplete is None else [doubt_term(f, incomplete) for f in found])
 
 

@@ -17,10 +17,11 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.types import DataType, parse_type
 
 VERSION = 1
+_MADE_BY = {"seed": "`dbt seed` loads it", "snapshot": "`dbt snapshot` makes it"}
 
 
 def freeze_relations(project: Project, session: Session) -> tuple[dict[str, Any], dict[str, str]]:
-    """The freeze file's content, every source and seed that Spark knows; and why each of the others is not in it.
+    """The freeze file's content, every source, seed and snapshot that Spark knows; and why each other is not in it.
 
     Raises `ProjectError` where Spark knows none of them.
     """
@@ -34,8 +35,7 @@ def freeze_relations(project: Project, session: Session) -> tuple[dict[str, Any]
             missing[node.relation] = str(error)
             continue
         if table is None:
-            step = "; `dbt seed` loads it, and `planproof freeze` then tells it" if node.kind == "seed" else ""
-            missing[node.relation] = f"Spark knows no such relation{step}"
+            missing[node.relation] = _describe_absence(node)
         else:
             sources[node.relation] = {
                 "kind": _kind(table),
@@ -43,13 +43,21 @@ def freeze_relations(project: Project, session: Session) -> tuple[dict[str, Any]
             }
     if wanted and not sources:
         listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
-        raise ProjectError(f"none of the {len(wanted)} sources and seeds was found, and nothing was written:\n{listed}")
+        raise ProjectError(
+            f"none of the {len(wanted)} sources, seeds and snapshots was found, and nothing was written:\n{listed}"
+        )
     return {"version": VERSION, "spark": session.conf.spark, "sources": sources}, missing
+
+
+def _describe_absence(node: ProjectNode) -> str:
+    made_by = _MADE_BY.get(node.kind)
+    step = f"; {made_by}, and `planproof freeze` then tells it" if made_by is not None else ""
+    return f"Spark knows no such relation{step}"
 
 
 def list_unmade(project: Project) -> list[ProjectNode]:
     """The relations that no model makes."""
-    return [node for node in project.nodes.values() if node.kind in ("source", "seed")]
+    return [node for node in project.nodes.values() if node.kind in ("source", "seed", "snapshot")]
 
 
 def render_form(form: Mapping[str, Any]) -> str:
@@ -74,7 +82,8 @@ def find_drift(project: Project, session: Session, frozen: Frozen, conf: Conf | 
     for node in wanted:
         known, table = frozen.find(node.relation), session.table(node.relation)
         if known is None:
-            unread[node.relation] = f"{frozen.file} does not hold it; run `planproof freeze` again"
+            step = _describe_absence(node) if table is None else "run `planproof freeze` again"
+            unread[node.relation] = f"{frozen.file} does not hold it; {step}"
             continue
         before = _frozen_shape(node.relation, known)
         found = list(compare_shapes(before, None if table is None else _live_shape(node.relation, table)))

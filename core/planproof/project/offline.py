@@ -239,9 +239,6 @@ class OfflineCheck:
     def _visit_node(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
             return self._check_model(node)
-        if node.kind == "snapshot":
-            self.unread[node.unique_id] = f"{node.relation} is a snapshot, whose schema only dbt and Spark know"
-            return None
         known: Known | Unread
         try:
             known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
@@ -477,7 +474,7 @@ class OfflineCheck:
 
     def _register(self, node: ProjectNode, known: Known) -> None:
         if not known.complete:
-            self.incomplete[node.unique_id] = Incomplete(f"the source {node.relation}")
+            self.incomplete[node.unique_id] = Incomplete(f"the {node.kind} {node.relation}")
         self.unread.pop(node.unique_id, None)
         self.origins[node.unique_id] = known.origin
         self._add(node.relation, known)

@@ -40,7 +40,7 @@ def add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[s
 def _add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
     yaml = _make_yaml()
     own = _read_text(file)
-    form, inferred = _load(yaml, file, own), list(inferred)
+    form, inferred = _load(yaml, file, _end_line(own)), list(inferred)
     unchanged = _dump(yaml, form)
     meant = _copy_values(form)
     said = _add_promises(file, form, inferred)
@@ -54,8 +54,14 @@ def _add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
             "write it out for each, or leave these models out by --exclude"
         )
     kept = keep_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
-    text = kept if _is_read_as(yaml, kept, meant) else text
+    text = kept if _is_read_as(yaml, _end_line(kept), meant) else text
     return text.replace("\n", "\r\n") if "\r\n" in own else text, said
+
+
+def _end_line(text: str) -> str:
+    """The text with its last line ended, as it is where something stands behind it: a block scalar's value has the end
+    of its last line."""
+    return text if text.endswith("\n") or not text else f"{text}\n"
 
 
 def _read_text(file: Path) -> str:

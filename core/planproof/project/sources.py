@@ -1,7 +1,8 @@
-"""The schemas of relations that no model makes: sources and seeds.
+"""The schemas of relations that no model makes: sources, seeds and snapshots.
 
 A schema comes from, in this order: the project's freeze file (as Spark reported it), Parquet footers of the declared
-location, the columns that the manifest declares. A seed's comes from the freeze file or its declared column types.
+location, the columns that the manifest declares. A seed's comes from the freeze file or its declared column types,
+a snapshot's from the freeze file.
 """
 
 from __future__ import annotations
@@ -128,8 +129,11 @@ def _drop_id(column: Any) -> Any:
 
 
 def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool = False) -> Known | Unread:
-    """The schema of a source or seed, with its origin, or why it is not known. `conf_ntz`: what `timestamp` means."""
+    """The schema of a source, seed or snapshot, with its origin, or why it is not known. `conf_ntz`: what `timestamp`
+    means."""
     known = frozen.find(node.relation)
+    if node.kind == "snapshot":
+        return _complete_snapshot(node, known)
     if node.kind == "seed":
         return known or _read_seed(project, node)
     found = known or _read_footers(project, node)
@@ -139,6 +143,16 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
             return declared if found is None else Unread(f"{declared.reason}. {found.reason}")
         found = declared
     return replace(found, evidence=_find_evidence(project, node, found))
+
+
+def _complete_snapshot(node: ProjectNode, known: Known | None) -> Known | Unread:
+    """`dbt snapshot` adds its query's new columns to the table that was frozen."""
+    if known is not None:
+        return replace(known, complete=False)
+    return Unread(
+        f"{node.relation} is a snapshot, whose schema only dbt and Spark know; run `dbt snapshot` and then `planproof "
+        "freeze`"
+    )
 
 
 def _find_evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:

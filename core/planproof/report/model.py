@@ -129,6 +129,9 @@ class Report:
             return "not judged"
         if self.verdict is Verdict.PROVED and not self.has_contract:
             return "no contract"
+        is_left = bool(self.of(Verdict.VIOLATED, Verdict.UNPROVED))
+        if self.verdict is Verdict.UNPROVED and self.details.known and not is_left:
+            return IN_BASELINE
         return self.verdict.value
 
     def fails(self, fail_on: str = "violated") -> bool:
@@ -200,6 +203,9 @@ class Report:
 
 WRITERS: dict[str, Callable[[Sequence[Report]], str]] = {}
 """The function that writes reports in a form. The package sets it, so that this module imports no form."""
+
+IN_BASELINE = "in the baseline"
+"""What is said of a model of which a baseline names all that is not proved."""
 
 _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 

@@ -20,7 +20,7 @@ from planproof.report.folding import (
     group_by_cause,
     list_names,
 )
-from planproof.report.model import Report
+from planproof.report.model import IN_BASELINE, Report
 from planproof.report.parts import (
     Parts,
     describe_failure,
@@ -367,7 +367,7 @@ def render_summary(reports: Sequence[Report], seconds: float | None = None, comm
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
-    words = [*(v.value for v in Verdict), "no contract"]
+    words = [*(v.value for v in Verdict), IN_BASELINE, "no contract"]
     parts += [
         f"{verdicts[word]} {'without a contract' if word == 'no contract' else word}"
         for word in words

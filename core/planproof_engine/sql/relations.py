@@ -212,9 +212,10 @@ def _stream(c: Cursor, start: int) -> q.Table:
         c.refuse_construct("STREAM")
     c.advance()
     closes = c.skip("(")
-    node = table_name(c, multipart(c))
+    named = multipart(c)
+    node = table_name(c, named)
     if c.kind == "(":
-        c.refuse_construct("STREAM")
+        c.refuse_construct(f"STREAM of the function {'.'.join(p.text for p in named)}")
     if closes:
         c.take(")")
     node.is_stream = True

@@ -50,7 +50,7 @@ def test_what_spark_got_later(query: str, schema: str) -> None:
         ("SELECT ai_query('m', raw) FROM s.t", "ai_query"),
         ("SELECT * FROM read_files('/x', format => 'json')", "read_files"),
         ("SELECT id FROM STREAM s.t WATERMARK id DELAY OF INTERVAL 1 DAY", "WATERMARK"),
-        ("SELECT id FROM STREAM read_files('/x')", "STREAM"),
+        ("SELECT id FROM STREAM read_files('/x')", "STREAM of the function read_files"),
         ("SELECT id FROM s.t GROUP BY id QUALIFY rank() OVER (ORDER BY count(*)) < 3", "QUALIFY after GROUP BY"),
         ("SELECT raw:a[*].b FROM s.t", "PARSE_SYNTAX_ERROR"),
         ("SELECT id FROM s.t VERSION AS OF 3", "time travel"),

@@ -122,3 +122,15 @@ def test_having_names_what_a_generator_makes(sql: str) -> None:
     assert {bool(condition(sql, spark)) for spark in ("3.5", "4.0")} == {True}
     unknown = "select k, explode(arr) as a from sure group by k, arr having b > 1"
     assert {condition(unknown, spark) for spark in SPARKS} == {"UNRESOLVED_COLUMN.WITH_SUGGESTION"}
+
+
+@pytest.mark.parametrize(
+    ("item", "base"),
+    [("user['a']", "current_user()"), ("(upper('x')).a", "upper(x)"), ("arr[0].a", "arr[0]"), ("k.a", "k")],
+)
+def test_what_has_no_parts_is_named_as_spark_names_it(item: str, base: str) -> None:
+    text = f"select {item} from sure"
+    with pytest.raises(AnalysisError) as caught:
+        plan(text, environment=evolve(OVER["4.3"], text=text))
+    said = f'Can\'t extract a value from "{base}". Need a complex type [STRUCT, ARRAY, MAP] but got '
+    assert caught.value.message.startswith(said)

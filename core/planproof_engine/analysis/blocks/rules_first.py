@@ -113,7 +113,7 @@ def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -
     waited = reads_table(tree, env) if error.waited is None else error.waited
     if not (lateness(error) > 1 or ((names_first or lateness(error) == 1) and waited)):
         return None
-    over = Context(evolve(env, probing=True, variables={}), Scope(()))
+    over = Context(evolve(env, probing=True, variables={}), Scope((), known=False))
     in_from = {id(table.call) for table in tree.find_all(q.TableFunction)}
     calls = (
         call
@@ -171,7 +171,7 @@ def _is_table(name: str, env: Environment) -> bool:
 
 def make_blind_context(ctx: Context) -> Context:
     """The context over a plan of which nothing is known: no name is looked up there, a variable's neither."""
-    return evolve(ctx, env=evolve(ctx.env, variables={}), scope=Scope(()), aliases=None)
+    return evolve(ctx, env=evolve(ctx.env, variables={}), scope=Scope((), known=False), aliases=None)
 
 
 def find_errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError]:

@@ -13,6 +13,7 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, Scal
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import COMPUTED
 from planproof_engine.logical.nodes import OneRow, Plan, Project
+from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
     BOOLEAN,
@@ -183,6 +184,10 @@ BARE = {
 
 
 def find_bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
-    """The function that a name without parentheses means, where no column has the name."""
+    """The function that a name without parentheses means, where no column has the name. Raises `Unknown` where one may
+    have it."""
     name = parts[0].lower()
-    return BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None
+    found = BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None
+    if found is not None and not ctx.scope.known:
+        raise Unknown(f"whether {name} is a column")
+    return found

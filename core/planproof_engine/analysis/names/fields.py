@@ -27,7 +27,6 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
-from planproof_engine.types.nodes import quote_if_needed
 
 
 class Fields:
@@ -91,12 +90,7 @@ class Fields:
             return self.extract_item(expr, _make_text(name), origin)
         if given == VOID and not self._conf.before("4.1"):
             return self._extract_from_null(expr, _make_text(name))
-        raise AnalysisError(
-            "INVALID_EXTRACT_BASE_FIELD_TYPE",
-            f'Can\'t extract a value from "{quote_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
-            f'but got "{given.sql}".',
-            origin,
-        )
+        raise _make_base_error(expr, origin)
 
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
         """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
@@ -131,11 +125,7 @@ class Fields:
         if function is None or given == VARIANT:
             if given == VOID and not self._conf.before("4.1"):
                 return self._extract_from_null(expr, key)
-            raise AnalysisError(
-                "INVALID_EXTRACT_BASE_FIELD_TYPE",
-                f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',
-                origin,
-            )
+            raise _make_base_error(expr, origin)
         try:
             return apply(function, (expr, key), self._conf)
         except Mismatch as mismatch:
@@ -171,6 +161,15 @@ def mark_outer(expr: Expr) -> Expr:
     if isinstance(expr, Call):
         return evolve(expr, args=tuple(mark_outer(a) for a in expr.args))
     return expr
+
+
+def _make_base_error(expr: Expr, origin: Origin | None) -> AnalysisError:
+    return AnalysisError(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        f'Can\'t extract a value from "{pretty(expr)}". Need a complex type [STRUCT, ARRAY, MAP] '
+        f'but got "{expr.type.sql}".',
+        origin,
+    )
 
 
 def _make_text(name: str) -> Expr:

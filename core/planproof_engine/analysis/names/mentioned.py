@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
@@ -10,16 +9,17 @@ from planproof_engine.sql.parse import parse
 
 
 def list_mentioned_names(sql: str, conf: Conf) -> frozenset[str]:
-    """The lower-case parts of the names that columns, their fields or their relations may have, without functions that
-    need no parentheses. Empty where the text is not understood.
+    """The lower-case parts of the names that columns, their fields or their relations may have. A function without
+    parentheses is among them: a column hides it. Empty where the text is not understood.
 
     >>> sorted(list_mentioned_names("select o.id, current_date as day from shop.orders as o order by day", Conf()))
-    ['day', 'id', 'o']
+    ['current_date', 'day', 'id', 'o']
     """
     try:
         columns = parse(sql, conf).find_all(q.Column)
     except (AnalysisError, Unknown):
         return frozenset()
+<<<<<<< HEAD
     return frozenset(part.text.lower() for column in columns for part in column.parts) - BARE.keys()
 
 
@@ -36,3 +36,6 @@ def list_read_names(sql: str, conf: Conf) -> frozenset[tuple[str, ...]]:
         return frozenset()
     named = {tuple(part.text for part in table.parts) for table in tree.find_all(q.Table)}
     return frozenset(named - {(cte.alias.name.text,) for cte in tree.find_all(q.CTE)} - {()})
+=======
+    return frozenset(part.text.lower() for column in columns for part in column.parts)
+>>>>>>> room-p

@@ -26,7 +26,8 @@ class Scope:
     what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
     the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
     be named from a subquery (in HAVING), `filters` that the subquery stands in its WHERE, HAVING or ON. `suggests`: an
-    error may be shown, which then names similar columns.
+    error may be shown, which then names similar columns. `known` is False where there may be columns of which nothing
+    is known.
     """
 
     columns: tuple[Column, ...]
@@ -36,6 +37,7 @@ class Scope:
     aggregated: bool = False
     suggests: bool = True
     filters: bool = False
+    known: bool = True
     _by_name: dict[str, list[Column]] = field(init=False)
     _hidden_by_name: dict[str, list[Column]] = field(init=False)
     _alone: Scope | None = field(init=False, default=None)
