@@ -19,8 +19,7 @@ def list_mentioned_names(sql: str, conf: Conf) -> frozenset[str]:
         columns = parse(sql, conf).find_all(q.Column)
     except (AnalysisError, Unknown):
         return frozenset()
-<<<<<<< HEAD
-    return frozenset(part.text.lower() for column in columns for part in column.parts) - BARE.keys()
+    return frozenset(part.text.lower() for column in columns for part in column.parts)
 
 
 def list_read_names(sql: str, conf: Conf) -> frozenset[tuple[str, ...]]:
@@ -36,6 +35,3 @@ def list_read_names(sql: str, conf: Conf) -> frozenset[tuple[str, ...]]:
         return frozenset()
     named = {tuple(part.text for part in table.parts) for table in tree.find_all(q.Table)}
     return frozenset(named - {(cte.alias.name.text,) for cte in tree.find_all(q.CTE)} - {()})
-=======
-    return frozenset(part.text.lower() for column in columns for part in column.parts)
->>>>>>> room-p
