@@ -93,27 +93,34 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if _find_table(session, note.target) is None and not note.is_new:
         return None, f"{note.target} is not there any more, or has another name"
     named = _is_committed(tables, store, note)
-    is_taken = store.exists(taken_mark(location))
-    if named is False and (is_taken or STATES[note.step].late):
-        # Its owner, or a JVM that outlives it, may be at its commit. From here on the table refuses it, or has it.
+    if named is False and store.exists(taken_mark(location)):
+        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
         bad_rows = None if note.quarantine is None else _find_table(session, note.quarantine.table)
         if bad_rows is not None:
             tables.fence(_place(bad_rows), PREFIX + note.owner.run)
         if store.exists(join(note.location, LOG)):
             tables.fence(note.location, PREFIX + note.owner.run)
             named = _is_committed(tables, store, note)
-        elif is_taken and is_young(store, taken_mark(location)):
+        elif is_young(store, taken_mark(location)):
             return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
     if named is None:
         return None, "the log does not say any more whether it was committed"
-    if named:
+    if not named and _was_forgotten(session, store, note):
+        return None, "its staged log is gone, as if it had been committed"
+    if named or _is_committed_late(tables, store, note):
         _finish(session, tables, store, note)
         return "finished", "it had been committed"
-    if _was_forgotten(session, store, note):
-        return None, "its staged log is gone, as if it had been committed"
     if note.quarantine is not None:
         take_back(session, store, note.quarantine)
     return "undone", "its commit is not in the log; what it had staged was deleted"
+
+
+def _is_committed_late(tables: DeltaTables, store: Store, note: Note) -> bool:
+    """A JVM may outlive its owner, and go on with the commit: from here on the table refuses it, or has it."""
+    if not STATES[note.step].late or not store.exists(join(note.location, LOG)):
+        return False
+    tables.fence(note.location, PREFIX + note.owner.run)
+    return bool(_is_committed(tables, store, note))
 
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:

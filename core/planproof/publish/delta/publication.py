@@ -166,7 +166,7 @@ class DeltaPublication(WrittenTable):
                 moved.replaces = self._is_in_place_of_others()
                 raise
         except BaseException as error:
-            self._is_interrupted = not isinstance(error, SparkFailure)
+            self._is_interrupted = not isinstance(error, Exception)
             raise
         self._take_back_what_is_gone()
         if not self._is_registered:
