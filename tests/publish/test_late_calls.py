@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +81,24 @@ def test_a_table_that_is_pointed_to_its_staging_late_can_be_read(
     assert rows(spark, name) == new
     assert Guard(spark.newSession()).publish(model).outcome == "published"
     assert rows(spark, name) == new
+
+
+def test_what_stays_for_a_late_call_is_swept_by_a_later_publish(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, guard = f"{database}.t", Guard(spark.newSession())
+    for number in (0, 1):
+        assert guard.publish(Model(name, f"select {number} as id")).outcome == "published"
+    home = Path(spark.table(name).inputFiles()[0].removeprefix("file://")).parents[1]
+    with pytest.MonkeyPatch.context() as patch:
+        hold_back(patch, "SET LOCATION", KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            guard.publish(Model(name, "select 2 as id"))
+    assert len(list(home.iterdir())) == 2
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0)
+    for number in (3, 4):
+        assert guard.publish(Model(name, f"select {number} as id")).outcome == "published"
+    assert len(list(home.iterdir())) == 2, "the newest version and the one before"
 
 
 def test_a_table_that_is_put_aside_late_is_named(database: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

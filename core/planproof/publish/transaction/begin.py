@@ -54,7 +54,7 @@ def begin_publication(
     kept = prior is not None and prior.kind == "table" and not moved
     swap = SWAPS[strategy]
     if target is None:
-        _refuse_put_aside(session, names)
+        _refuse_given_up(session, names)
     managed = swap.renames and (prior.managed if prior and kept else not location_root)
     data = data_root(target if kept else None, location_root, home)
     folder = names.slug if is_within(data, home) and is_within(home, data) else names.full_slug
@@ -95,11 +95,11 @@ def begin_publication(
     return found
 
 
-def _refuse_put_aside(session: Session, names: Names) -> None:
+def _refuse_given_up(session: Session, names: Names) -> None:
     """A metastore may rename the old table after the publish that asked for it was given up."""
-    place, aside = quote_parts(names.target.parts[:-1]), f"{PREFIX}_{names.slug}_"
-    wanted = re.compile(rf"{re.escape(aside)}[0-9a-f]{{10}}_\d+_old")
-    listed = [str(row[1]) for row in session.rows(f"SHOW TABLES IN {place} LIKE '{aside}*_old'")]
+    place, prefix = quote_parts(names.target.parts[:-1]), f"{PREFIX}_{names.slug}_"
+    wanted = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{10}}_\d+_old")
+    listed = [str(row[1]) for row in session.rows(f"SHOW TABLES IN {place} LIKE '{prefix}*_old'")]
     found = next((name for name in listed if wanted.fullmatch(name)), None)
     if found is not None:
         old = names.target.sibling(found).quoted
