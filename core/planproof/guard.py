@@ -58,6 +58,7 @@ class _Asked:
     over: Sequence[str] | None = None
     tests: Tests | None = None
     keys: tuple[str, ...] = ()
+    existed: bool | None = None
 
 
 class Guard:
@@ -97,14 +98,16 @@ class Guard:
         over: Sequence[str] | None = None,
         analyzed: SparkPlanes | None = None,
         tests: Tests | None = None,
+        existed: bool | None = None,
     ) -> Report:
         """Stages the model, audits the staged rows, and puts them in the target's place only if the contract holds.
 
         `over` names the kinds of relation (`table`, `view`) that the target may be already; by default any.
         `analyzed` is the model's query as this guard's session has just analyzed it. `tests` run over the staged rows,
-        as `publish.trial` says; one that fails is a violation.
+        as `publish.trial` says; one that fails is a violation. `existed` says of an incremental model whether its table
+        was there when its query was compiled, which then gives the new rows only; None where that is not known.
         """
-        asked = _Asked(model, full_refresh, over, tests)
+        asked = _Asked(model, full_refresh, over, tests, existed=existed)
         again: FitsByPlace | None = None
         replaces = False
         for _ in range(STAGINGS):
@@ -191,7 +194,7 @@ class Guard:
         root = self.root or home
         with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, False)) as (held, appeared):
             target = format.target(names)
-            _refuse_unknown(model, target, asked.over, full_refresh, appeared)
+            _refuse_unknown(asked, target, appeared)
             if held is not None and target is not None and _may_read(draft, names):
                 examined = self._read_again(examined, names)
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
@@ -315,24 +318,30 @@ def _may_read(draft: Draft, names: Names) -> bool:
     return views or names.target.last.lower() in draft.model.sql.lower()
 
 
-def _refuse_unknown(
-    model: Model, target: StoredTable | None, over: Sequence[str] | None, full_refresh: bool, appeared: bool
-) -> None:
-    """Raises `Refused` for a target that was not there, or was of another kind, when the model was compiled."""
-    if target is None:
-        return
-    if over is not None and target.kind not in over and not appeared:
+def _refuse_unknown(asked: _Asked, target: StoredTable | None, appeared: bool) -> None:
+    """Raises `Refused` for a target that was otherwise when the model was compiled."""
+    model, over = asked.model, asked.over
+    is_added = model.materialized == "incremental" and not asked.full_refresh
+    if target is not None and over is not None and target.kind not in over and not appeared:
         raise Refused(
             f"{model.name} exists as a {target.kind}, which was not known when this run began: another run, or a hook, "
             "made it since. Nothing was changed; run the model again",
             transient=True,
         )
-    if appeared and model.materialized == "incremental" and not full_refresh:
+    if target is not None and appeared and is_added:
         raise Refused(
             f"{model.name} was missing because a publish of it had been killed, and has just been recovered; a query "
             "that was compiled without it may hold all of its rows again. Compile and run the model again",
             transient=True,
         )
+    has_table = target is not None and target.kind != "view"
+    if is_added and asked.existed is not None and asked.existed != has_table:
+        said = (
+            "is gone since the model was compiled: its query gives the rows only that were new to it"
+            if asked.existed
+            else "has appeared since the model was compiled: its query gives rows again that may be in it"
+        )
+        raise Refused(f"{model.name} {said}. Nothing was changed; compile and run the model again", transient=True)
 
 
 def _tell_of_replaced(report: Report, replaces: bool) -> Report:

@@ -145,7 +145,12 @@ class Questions:
                 raise Stopped(f"planproof: {node.name}: {error}") from error
             log.warn(f"planproof: {node.name}: {error}")
             tests = None
-        report = self._ask(model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
+        existed = True if self.state.delta is not None else None
+
+        def publish(guard: Guard) -> Report:
+            return guard.publish(model, over=known, analyzed=analyzed, tests=tests, existed=existed)
+
+        report = self._ask(model, publish)
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{node.name}: {report.error}; dbt runs this model as if planproof were absent")
             return None

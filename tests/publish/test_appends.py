@@ -122,6 +122,31 @@ def test_rows_of_a_partition_that_somebody_changes_are_taken_back(
     assert there.rows() == sorted([*theirs, (3, value)], key=str)
 
 
+@pytest.mark.parametrize("how", keep_quick(["it goes on", "it is killed"], "it goes on"))
+def test_a_row_that_a_renamed_partition_takes_along_is_taken_back(
+    how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, plain, sql = place(PARTS), Append._move, "select 3 as id, 'x' as d"
+
+    def move(self: Append, publication: JournaledPublication, one: Any) -> None:
+        plain(self, publication, one)
+        there.carry_out(MOVED["renamed"][1])
+        if how == "it is killed":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Append, "_move", move)
+        if how == "it is killed":
+            with pytest.raises(Killed):
+                there.append(sql)
+            assert there.recover() == ["rejected"]
+        else:
+            assert there.append(sql).outcome == "failed"
+    assert (there.rows(), there.left()) == (MOVED["renamed"][2], [])
+    assert there.append(sql).outcome == "published"
+    assert there.rows() == sorted([*MOVED["renamed"][2], (3, "x")], key=str)
+
+
 def killed_at_first_file(there: Place, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The publish dies once its first file is in the target."""
     plain = Append._move

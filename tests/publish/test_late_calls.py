@@ -101,6 +101,26 @@ def test_what_stays_for_a_late_call_is_swept_by_a_later_publish(
     assert len(list(home.iterdir())) == 2, "the newest version and the one before"
 
 
+def test_an_owner_who_slept_longer_than_versions_are_kept_harms_nothing(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was evicted right before its call, others have published twice since, and then it wakes up."""
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    with pytest.MonkeyPatch.context() as patch:
+        held = hold_back(patch, "SET LOCATION", Killed())
+        with pytest.raises(Killed):
+            Guard(spark.newSession()).publish(Model(name, "select 2 as id"))
+    assert [r.outcome for r in Guard(spark.newSession()).recover(force=True)] == ["rejected"]
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0)
+    for number in (3, 4, 5):
+        assert Guard(spark.newSession()).publish(Model(name, f"select {number} as id")).outcome == "published"
+    spark.sql(held[0])
+    assert rows(spark, name) == [(2,)]
+    assert Guard(spark.newSession()).publish(Model(name, "select 6 as id")).outcome == "published"
+    assert rows(spark, name) == [(6,)]
+
+
 def test_a_table_that_is_put_aside_late_is_named(database: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"{database}.t"
     spark.sql(f"create table {name} using parquet as select 1 as id")
@@ -114,3 +134,20 @@ def test_a_table_that_is_put_aside_late_is_named(database: str, spark: Any, monk
     spark.sql(str(report.error).partition("(")[2].partition(")")[0])
     assert rows(spark, name) == [(1,)]
     assert Guard(spark.newSession()).publish(model).outcome == "published"
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_query_that_was_compiled_for_another_state_of_its_table_is_not_published(
+    database: str, spark: Any, existed: bool
+) -> None:
+    """Somebody drops the table, or makes it, between the compilation and the publish."""
+    name = f"{database}.t"
+    if not existed:
+        spark.sql(f"create table {name} using parquet as select 1 as id")
+    model = Model(name, "select 2 as id", materialized="incremental", incremental_strategy="append")
+    report = Guard(spark).publish(model, existed=existed)
+    assert (report.outcome, report.details.transient) == ("failed", True), report.error
+    assert "compile and run the model again" in str(report.error)
+    assert spark.catalog.tableExists(name) is not existed
+    assert Guard(spark).publish(model, existed=not existed).outcome == "published"
+    assert Guard(spark).publish(model, full_refresh=True, existed=existed).outcome == "published"

@@ -41,7 +41,9 @@ FRESH_ONLY = ("incremental",)
 class Publisher(Protocol):
     """The part of `Guard` that the loop needs."""
 
-    def publish(self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None) -> Report: ...
+    def publish(
+        self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None, existed: bool | None = None
+    ) -> Report: ...
 
     def columns(self, model: Model) -> Sequence[str]: ...
 
@@ -118,7 +120,9 @@ class Comparing:
     guard: Comparer
     keys: tuple[str, ...]
 
-    def publish(self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None) -> Report:
+    def publish(
+        self, model: Model, full_refresh: bool = False, *, tests: Tests | None = None, existed: bool | None = None
+    ) -> Report:
         return self.guard.compare(model, self.keys, full_refresh)
 
     def columns(self, model: Model) -> Sequence[str]:
@@ -211,7 +215,7 @@ class _NodePublisher:
         if self.session is not None:
             model = add_comments(order_columns(model, self.guard), node, self.guard)
         tests = self.tests.tests_of(node) if model.settings.tests == "before" else None
-        report = _publish_model(self.guard, model, self.full_refresh, tests)
+        report = _publish_model(self.guard, model, self.full_refresh, tests, _tell_existed(self.project, node))
         if self.around is not None and report.outcome == "published":
             report = _finish_publish(self.around, node, report, existed)
         elif self.around is not None:
@@ -364,10 +368,18 @@ def add_comments(model: Model, node: ProjectNode, guard: Publisher) -> Model:
     return replace(model, options={**model.options, "columns": columns}) if columns else model
 
 
-def _publish_model(guard: Publisher, model: Model, full_refresh: bool, tests: Tests | None) -> Report:
+def _tell_existed(project: Project, node: ProjectNode) -> bool | None:
+    """Whether an incremental model's table was there when dbt compiled the model, where its text tells."""
+    branch = find_branch(project, node) if node.materialized == "incremental" else Branch.UNKNOWN
+    return {Branch.NEW_ROWS: True, Branch.ALL_ROWS: False}.get(branch)
+
+
+def _publish_model(
+    guard: Publisher, model: Model, full_refresh: bool, tests: Tests | None, existed: bool | None
+) -> Report:
     started = time.perf_counter()
     try:
-        return guard.publish(model, full_refresh=full_refresh, tests=tests)
+        return guard.publish(model, full_refresh=full_refresh, tests=tests, existed=existed)
     except Exception as error:  # One model that could not run must not hide the others' reports.
         said = str(error) or type(error).__name__
         return Report(

@@ -64,6 +64,7 @@ class Parquet:
     def tell_of_others(self, publication: JournaledPublication) -> Iterator[Finding]:
         if publication.others:
             yield _report_replaced(publication)
+        yield from _report_strays(publication)
         if not is_intact(publication):
             yield tell_of_undoing(publication.entry.model)
 
@@ -104,3 +105,14 @@ def _report_replaced(publication: JournaledPublication) -> Finding:
         "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"
     )
     return Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)
+
+
+def _report_strays(publication: JournaledPublication) -> Iterator[Finding]:
+    for location, count in sorted(publication.strays.items()):
+        files = f"{count} file{'' if count == 1 else 's'}"
+        message = (
+            f"another writer put {files} into {location} after {publication.entry.model} had left that folder: its "
+            "statement was under way, or its session had not refreshed the table. No table reads these rows, and "
+            "planproof does not delete them: add them to the table, and delete the folder"
+        )
+        yield Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)

@@ -75,13 +75,26 @@ class Append:
             publication.delete(entry.stage_location)
         elif store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
+        staged = {name.rpartition("/")[2] for name in store.contents(undone)}
         for move in entry.moves:
-            publication.delete(move.target)
+            name = move.target.rpartition("/")[2]
+            if store.exists(move.target):
+                publication.delete(move.target)
+            elif name not in staged:
+                self._delete_carried(publication, name)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()
         publication.discard()
+
+    def _delete_carried(self, publication: JournaledPublication, name: str) -> None:
+        """Deletes a file of the delta that left its partition's folder: somebody has renamed the partition since."""
+        target = publication.stored(publication.entry.target)
+        if target is None or not target.partition_by:
+            return
+        for part in partitions_of(publication.session, target.name, target):
+            publication.delete(join(part.location, name))
 
     def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], tuple[PartitionSwap, ...]]:
         """Which file goes where, and the partitions that get files, each in the place that it has or will have."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.publish.transaction.versions import sweep
+from planproof.publish.transaction.versions import note_prior, sweep
 
 RETENTION = 900.0
 """For so many seconds a replaced version stays on disk, because sessions may have listed its files."""
@@ -59,6 +59,7 @@ class Location:
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
+        note_prior(publication)
         if (
             prior is not None
             and prior.managed

@@ -8,8 +8,8 @@ from typing import Any
 
 from planproof.judge.effect import Effect
 from planproof.publish.transaction.content import list_table_files
-from planproof.publish.transaction.deletion import Holdings
-from planproof.publish.transaction.journal import SWAPS, Entry, Journal
+from planproof.publish.transaction.deletion import Holdings, find_neighbour
+from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -51,6 +51,9 @@ def begin_publication(
     home = home or root
     location_root = options.get("location_root")
     prior = prior_of(target)
+    native = join(home, names.target.last.lower())
+    if strategy == "location" and _shares_folder(session, names, prior, native):
+        strategy = "rename"
     kept = prior is not None and prior.kind == "table" and not moved
     swap = SWAPS[strategy]
     if target is None:
@@ -72,7 +75,7 @@ def begin_publication(
         owner=Owner.here(names.stamp),
         slug=names.slug,
         root=root,
-        native=join(home, names.target.last.lower()),
+        native=native,
         stage_location=staged if managed else place,
         external=not managed,
         prior=prior,
@@ -107,6 +110,14 @@ def _refuse_given_up(session: Session, names: Names) -> None:
             f"{names.target} is not there, and {old} is what stood there: a publish that was given up had put it "
             f"aside. Give it its name back (ALTER TABLE {old} RENAME TO {names.target.quoted}), or drop it"
         )
+
+
+def _shares_folder(session: Session, names: Names, prior: Prior | None, native: str) -> bool:
+    """Whether another table lies where a managed one does, so that it needs the new files there: a new location would
+    leave that folder for good, and empty it."""
+    if prior is None or not prior.managed or prior.location is None or not is_within(prior.location, native):
+        return False
+    return find_neighbour(session, names.target, prior.location) is not None
 
 
 def _refuse_shared(publication: JournaledPublication) -> None:

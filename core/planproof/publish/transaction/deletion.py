@@ -11,7 +11,17 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from planproof.publish.transaction.names import PREFIX, STATE, is_within, join, make_slug, mark_of, parent, path_below
+from planproof.publish.transaction.names import (
+    PREFIX,
+    STATE,
+    is_same_place,
+    is_within,
+    join,
+    make_slug,
+    mark_of,
+    parent,
+    path_below,
+)
 from planproof.publish.transaction.partition import list_locations
 from planproof.session.protocol import Place, Session, SparkFailure
 from planproof.session.store import decode_uri, local
@@ -20,6 +30,17 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
 
 _STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
+
+
+def find_neighbour(session: Session, target: RelationName, location: str) -> str | None:
+    """Another table (quoted) of the session's own catalog that lies at a location: as far as the catalog tells by one
+    call where many lie, and without partitions. Raises `SparkFailure`."""
+    for database, *_ in session.rows("SHOW DATABASES"):
+        for table, place in _places(session, str(database)).items():
+            name, lies = RelationName((str(database), table)), decode_uri(place.location or "")
+            if lies and name != target and is_same_place(lies, location):
+                return name.quoted
+    return None
 
 
 class Holdings:

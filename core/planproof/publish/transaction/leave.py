@@ -44,6 +44,7 @@ from planproof.publish.transaction.places import data_root, database_root
 from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
+from planproof.publish.transaction.version_note import list_added
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decode_uri
@@ -257,7 +258,7 @@ def _carry_home(
     session.rows(f"REFRESH TABLE {note.table}")
     held = data_of(session, note.table)
     for place in (join(folder, version) for version in versions):
-        if not any(is_within(one, place) for one in held):
+        if not any(is_within(one, place) for one in held) and not list_added(store, place):
             fence()
             store.delete(place)
     store.delete(file)
@@ -370,8 +371,12 @@ def _sweep_versions(store: Store, holdings: Holdings, file: str, force: bool) ->
     if holder is not None:
         return [report_end("refused", file, f"{file} holds data of {holder}, which stay there")]
     if not force:
-        said = "holds versions of no table that this catalog knows; look at them, or `planproof clean --force`"
-        return [report_end("refused", file, f"{file} {said} deletes them")]
+        said = "versions of no table that this catalog knows"
+        if any(list_added(store, join(file, version)) for version in store.names(file)):
+            said = "rows that another writer's statement brought after the table had left: they are in no table"
+        return [
+            report_end("refused", file, f"{file} holds {said}; look at them, or `planproof clean --force` deletes them")
+        ]
     store.delete(file)
     return []
 

@@ -22,6 +22,7 @@ from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import PREFIX, Refused, is_within, join, parent, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
+from planproof.publish.transaction.version_note import write_note
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decode_uri
@@ -39,7 +40,8 @@ class JournaledPublication:
     wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
     `watched`: every row that Python gave was looked at as it was written. `target` is the relation as the publish found
     it, `replaced` the files that it had then, where the publish takes their place, `others` how many of others it has
-    replaced, too; `statement` gives a view its query.
+    replaced, too, and `strays` how many lie in each older version, written after that was replaced. `statement` gives a
+    view its query.
     `is_own`: this process began it, and did not read it from a journal."""
 
     next_step = "run `planproof recover` once the cause is gone"
@@ -51,6 +53,7 @@ class JournaledPublication:
         self.target, self.is_own = target, False
         self.replaced: TableFiles | None = None
         self.others = 0
+        self.strays: dict[str, int] = {}
         self._needs_lock = True
         self._is_unanswered = False
         self.statement: str | None = None
@@ -433,9 +436,12 @@ class JournaledPublication:
     def may_be_late(self) -> bool:
         """Whether a call that points to the staging may still be carried out: it had no answer, its caller is gone, or
         the publish was taken from an owner who may wake up within it."""
-        if self.lock.took_over and not self.entry.owner.is_dead:
-            return True
-        return STATES[self.entry.step].target is Target.EITHER and (self._is_unanswered or not self.is_own)
+        is_open = STATES[self.entry.step].target is Target.EITHER and (self._is_unanswered or not self.is_own)
+        return is_open or self._may_wake_up
+
+    @property
+    def _may_wake_up(self) -> bool:
+        return self.lock.took_over and not self.entry.owner.is_dead
 
     def discard(self) -> None:
         """Removes what was staged: its files, and last its registration, by which the catalog knows the publish.
@@ -445,7 +451,10 @@ class JournaledPublication:
         """
         if self.is_own and STATES[self.entry.step].target is Target.OLD:
             self._needs_lock = False
-        if not (self.may_be_late and self.entry.swap.repoints) and self.holder_of_staged() is None:
+        if self.may_be_late and self.entry.swap.repoints:
+            if self._may_wake_up and self.store.exists(self.entry.stage_location):
+                write_note(self.store, self.entry.stage_location, None)
+        elif self.holder_of_staged() is None:
             self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)

@@ -3,32 +3,66 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from planproof.publish.transaction.content import list_content
 from planproof.publish.transaction.names import is_within, join, mark_of, parent
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction.version_note import list_added, read_note, write_note
 from planproof.session.protocol import StoredTable
+
+LATENESS = 7 * 86_400.0
+"""For so many seconds what was staged stays on disk if its owner was evicted: it may be asleep, right before the call
+that points the table there."""
+
+
+def note_prior(publication: JournaledPublication) -> None:
+    """Notes which files the version has that was just replaced."""
+    prior, store = publication.entry.prior, publication.store
+    if prior is None or prior.location is None or not publication.is_version(prior.location):
+        return
+    # Who recovers does not know since when it is replaced.
+    if publication.is_own or read_note(store, prior.location) is None:
+        found = list_content(store, prior.location)
+        if found is not None:
+            write_note(store, prior.location, [name for name, _ in found])
 
 
 def sweep(publication: JournaledPublication, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
-    """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
+    """Removes the versions that bear the mark of `version`, but those `kept`, what was kept after a rejection, and
+    those into which others have written since they were replaced: these are counted as `strays`.
 
     A table of the same name in another metastore has a mark of its own. A version that was replaced less than
-    `seconds` ago stays for those who listed its files: it was, when the next one was written.
+    `seconds` ago stays for those who listed its files.
     """
     mark = mark_of(version) if version is not None and publication.is_version(version) else None
     if version is None or mark is None:
         return
-    folder = parent(version)
-    own = [join(folder, name) for name in publication.store.names(folder) if mark_of(name) == mark]
-    written = sorted((publication.store.modification_time(location) or 0.0, location) for location in own)
-    until = time.time() - seconds
-    replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
-    spare = [location for location in replaced if not any(is_within(one, location) for one in kept if one)]
+    folder, store = parent(version), publication.store
+    own = [join(folder, name) for name in store.names(folder) if mark_of(name) == mark]
+    left = [one for one in own if not any(is_within(k, one) for k in kept if k)]
+    publication.strays = {one: len(added) for one in left if (added := list_added(store, one))}
+    replaced = {one for one, age in _list_ages(publication, own) if age >= seconds}
+    spare = [one for one in left if one in replaced and one not in publication.strays]
     rejected = [location for _, location in publication.list_rejected()] if spare else []
-    for location in spare:
-        if not any(is_within(one, location) for one in rejected):
-            publication.delete_unused(location)
+    for one in spare:
+        if not any(is_within(location, one) for location in rejected):
+            publication.delete_unused(one)
+
+
+def _list_ages(publication: JournaledPublication, versions: Iterable[str]) -> Iterator[tuple[str, float]]:
+    """Since how many seconds each version is replaced: as its note says, or since the next one was written."""
+    store = publication.store
+    notes = {version: read_note(store, version) for version in versions}
+    # The version that was replaced a moment ago has a note of the store's own time.
+    now = max((note.since for note in notes.values() if note is not None), default=time.time())
+    written = sorted((store.modification_time(version) or 0.0, version) for version in notes)
+    for (_, version), (following, _) in zip(written, [*written[1:], (0.0, "")]):
+        note = notes[version]
+        if note is None:
+            yield version, now - following
+        else:
+            yield version, now - note.since - (LATENESS if note.files is None else 0.0)
 
 
 def drop_prior(publication: JournaledPublication, now: StoredTable | None = None) -> None:

@@ -1,0 +1,89 @@
+"""What others have to do with folders that a table has left: rows that arrive there late, and tables that lie there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model, Report
+from planproof.publish.transaction.leave import move_back
+from planproof.session.classic import ClassicSession
+from planproof.session.store import store_of
+
+
+def publish(spark: Any, name: str, number: int) -> Report:
+    report = Guard(spark.newSession()).publish(Model(name, f"select {number} as id"))
+    assert report.outcome == "published", report.error
+    return report
+
+
+def folder(spark: Any, name: str) -> Path:
+    spark.sql(f"refresh table {name}")
+    return Path(spark.table(name).inputFiles()[0].removeprefix("file://")).parent
+
+
+def rows(spark: Any, name: str) -> list[tuple[Any, ...]]:
+    spark.sql(f"refresh table {name}")
+    return sorted(tuple(row) for row in spark.table(name).collect())
+
+
+def test_rows_that_arrive_in_a_version_after_it_was_replaced_are_told_and_kept(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An INSERT that was under way in the moment of the swap ends in the folder that the table had when it began."""
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0)
+    name = f"{database}.t"
+    publish(spark, name, 0)
+    publish(spark, name, 1)
+    old = folder(spark, name)
+    publish(spark, name, 2)
+    # A session that has read the table before writes to where it lay then.
+    spark.sql(f"insert into {name} select 20")
+    shutil.copy(next(folder(spark, name).glob("*.parquet")), old / "part-of-a-late-insert.parquet")
+    [told] = [f for f in publish(spark, name, 3).findings if f.code == "PP621"]
+    assert (told.found, str(old) in told.message) == ("2 files", True)
+    assert (old / "part-of-a-late-insert.parquet").exists()
+    # It is told until somebody has looked at it.
+    assert [f.code for f in publish(spark, name, 4).findings if f.code == "PP621"] == ["PP621"]
+    shutil.rmtree(old)
+    assert [f.code for f in publish(spark, name, 5).findings if f.code == "PP621"] == []
+    assert rows(spark, name) == [(5,)]
+    assert len(list(old.parent.iterdir())) == 2, "the newest version and the one before"
+
+
+def test_cleaning_keeps_rows_that_arrived_late(database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    publish(spark, name, 0)
+    publish(spark, name, 1)
+    old = folder(spark, name)
+    publish(spark, name, 2)
+    shutil.copy(next(folder(spark, name).glob("*.parquet")), old / "part-of-a-late-insert.parquet")
+    session = ClassicSession(spark)
+    reports = move_back(session, store_of(session), [f"file:{old.parents[2]}"])
+    assert [r.outcome for r in reports] == ["moved", "failed"]
+    assert "after the table had left" in str(reports[1].error)
+    assert (old / "part-of-a-late-insert.parquet").exists()
+    assert rows(spark, name) == [(2,)]
+
+
+@pytest.mark.parametrize("where", ["in its folder", "below it"])
+def test_a_table_over_the_folder_of_another_one_keeps_rows(database: str, spark: Any, where: str) -> None:
+    name, other = f"{database}.t", f"{database}.beside"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    home = folder(spark, name)
+    spark.sql(
+        f"create table {other} (id int) using parquet location '{home if where == 'in its folder' else home / 'b'}'"
+    )
+    if where == "below it":
+        spark.sql(f"insert into {other} select 10")
+        report = Guard(spark.newSession()).publish(Model(name, "select 2 as id"))
+        assert report.outcome in ("published", "failed")
+        assert rows(spark, other) == [(10,)]
+        return
+    publish(spark, name, 2)
+    assert (rows(spark, name), rows(spark, other)) == ([(2,)], [(2,)])
+    publish(spark, name, 3)
+    assert (rows(spark, name), rows(spark, other)) == ([(3,)], [(3,)])
