@@ -144,8 +144,11 @@ def test_a_task_takes_no_report_of_another_dbt_in_its_project(
     from airflow_planproof import PlanproofDbtOperator
     from planproof.report.run import run_report
 
-    def publish(task: PlanproofDbtOperator, _: object, reports: Sequence[Report], *more: object) -> dict[str, None]:
+    def publish(
+        task: PlanproofDbtOperator, _: object, reports: Sequence[Report], started: object, remarks: list[str]
+    ) -> dict[str, None]:
         task.report = run_report("dbt", reports, now)
+        told.extend(remarks)
         found.extend(report.model for report in reports)
         return {"url": None}
 
@@ -157,7 +160,9 @@ def test_a_task_takes_no_report_of_another_dbt_in_its_project(
     wrote = f'open(os.environ["PLANPROOF_REPORT"], "w").write({mine!r})' if own else "pass"
     code = [f"os.makedirs({str(target)!r})", f"open({f'{target}/report.json'!r}, 'w').write({others!r})", wrote]
     dbt = program("\n".join([*code, "time.sleep(1)"]))
-    found: list[str] = []
+    found, told = list[str](), list[str]()
     monkeypatch.setattr(PlanproofDbtOperator, "publish_report", publish)
-    PlanproofDbtOperator(task_id="t", command="list", project_dir=str(tmp_path), dbt_executable_path=dbt).execute({})  # type: ignore[typeddict-item]
+    PlanproofDbtOperator(task_id="t", command="build", project_dir=str(tmp_path), dbt_executable_path=dbt).execute({})  # type: ignore[typeddict-item]
     assert found == (["mine"] if own else [])
+    # A wrapper that drops the environment leaves none either: which it was, nobody has looked at.
+    assert [f"or {dbt} does not pass PLANPROOF_REPORT on" in remark for remark in told] == ([] if own else [True])

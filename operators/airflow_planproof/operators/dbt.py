@@ -102,7 +102,7 @@ class PlanproofDbtOperator(PlanproofOperator):
                 ended = self._run_dbt()
             report = read_report(own)
         reports = report.reports if report is not None else ()
-        remarks = [] if reports or not is_guarded_run(self.arguments()) else ["no model went through planproof"]
+        remarks = [] if reports or not is_guarded_run(self.arguments()) else [self._tell_of_nothing(report is None)]
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
         outcome.end_dbt_task(self.report, self.least, form["url"])
@@ -129,6 +129,14 @@ class PlanproofDbtOperator(PlanproofOperator):
         if self._running is not None:
             ended = self._running.cancel()
             self.log.info("dbt was cancelled%s", "" if ended else " and has not ended yet")
+
+    def _tell_of_nothing(self, is_unknown: bool) -> str:
+        if is_unknown and self.dbt_executable_path:
+            return (
+                f"no report came: no model went through planproof, or {self.dbt_executable_path} does not pass "
+                f"{OWN_REPORT} on to dbt, or dbt cannot write to the folder that it names"
+            )
+        return "no model went through planproof"
 
     def _run_dbt(self) -> Ended:
         if self.dbt_executable_path:
