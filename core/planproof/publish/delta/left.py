@@ -22,7 +22,7 @@ from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, tak
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES
+from planproof.publish.transaction.states import STATES, Target
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -95,9 +95,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     named = _is_committed(tables, store, note)
     if named is False and store.exists(taken_mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
-        bad_rows = None if note.quarantine is None else _find_table(session, note.quarantine.table)
-        if bad_rows is not None:
-            tables.fence(_place(bad_rows), PREFIX + note.owner.run)
+        _fence_bad_rows(session, tables, note)
         if store.exists(join(note.location, LOG)):
             tables.fence(note.location, PREFIX + note.owner.run)
             named = _is_committed(tables, store, note)
@@ -107,6 +105,8 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         return None, "the log does not say any more whether it was committed"
     if not named and _was_forgotten(session, store, note):
         return None, "its staged log is gone, as if it had been committed"
+    if STATES[note.step].late and STATES[note.step].target is Target.OLD:
+        _fence_bad_rows(session, tables, note)
     if named or _is_committed_late(tables, store, note):
         _finish(session, tables, store, note)
         return "finished", "it had been committed"
@@ -117,10 +117,18 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 
 def _is_committed_late(tables: DeltaTables, store: Store, note: Note) -> bool:
     """A JVM may outlive its owner, and go on with the commit: from here on the table refuses it, or has it."""
-    if not STATES[note.step].late or not store.exists(join(note.location, LOG)):
+    state = STATES[note.step]
+    if not state.late or state.target is Target.OLD or not store.exists(join(note.location, LOG)):
         return False
     tables.fence(note.location, PREFIX + note.owner.run)
     return bool(_is_committed(tables, store, note))
+
+
+def _fence_bad_rows(session: Session, tables: DeltaTables, note: Note) -> None:
+    """From here on the quarantine's log refuses the publish's bad rows, or has them."""
+    bad_rows = None if note.quarantine is None else _find_table(session, note.quarantine.table)
+    if bad_rows is not None:
+        tables.fence(_place(bad_rows), PREFIX + note.owner.run)
 
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:

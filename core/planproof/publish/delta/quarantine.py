@@ -45,6 +45,7 @@ class StagedRows:
 
     def __init__(self, session: Session, staged: StagedTable, noted: QuarantinedFiles) -> None:
         self._session, self._staged, self.noted = session, staged, noted
+        self._is_interrupted = False
 
     def count(self) -> int:
         return self._staged.count(self._session)
@@ -54,10 +55,17 @@ class StagedRows:
         written, since = staged.written, base.version
         counts = count_for_history(written)
         change = NewVersion("append", base, since, written.added, (), None, reads=False, exact=False, counts=counts)
-        staged.tables.commit(change, self.noted.table, staged.folder)
+        try:
+            staged.tables.commit(change, self.noted.table, staged.folder)
+        except BaseException as error:
+            # The JVM goes on with a commit whose caller was interrupted.
+            self._is_interrupted = not isinstance(error, Exception)
+            raise
         staged.forget_log()
 
     def take_back(self) -> None:
+        if self._is_interrupted:
+            self._staged.tables.fence(self._staged.base.location, self._staged.folder)
         take_back(self._session, self._staged.store, self.noted)
 
     def close(self) -> None:
