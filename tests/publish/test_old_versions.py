@@ -54,6 +54,20 @@ def test_rows_that_arrive_in_a_version_after_it_was_replaced_are_told_and_kept(
     assert len(list(old.parent.iterdir())) == 2, "the newest version and the one before"
 
 
+def test_rows_that_arrive_in_a_managed_tables_own_folder_are_told(database: str, spark: Any) -> None:
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 0 as id")
+    home, session = folder(spark, name), spark.newSession()
+    session.table(name).collect()
+    publish(spark, name, 1)
+    # This session has read the table before, and writes to where it lay then.
+    session.sql(f"insert into {name} select 20")
+    [told] = [f for f in publish(spark, name, 2).findings if f.code == "PP621"]
+    assert (told.found, str(home) in told.message) == ("1 file", True)
+    shutil.rmtree(home)
+    assert [f.code for f in publish(spark, name, 3).findings if f.code == "PP621"] == []
+
+
 def test_cleaning_keeps_rows_that_arrived_late(database: str, spark: Any) -> None:
     name = f"{database}.t"
     publish(spark, name, 0)
@@ -67,6 +81,41 @@ def test_cleaning_keeps_rows_that_arrived_late(database: str, spark: Any) -> Non
     assert "after the table had left" in str(reports[1].error)
     assert (old / "part-of-a-late-insert.parquet").exists()
     assert rows(spark, name) == [(2,)]
+
+
+@pytest.mark.parametrize("kind", ["managed", "external"])
+def test_rows_that_arrive_in_a_partitions_folder_after_it_was_left_are_told_and_kept(
+    database: str, spark: Any, kind: str, tmp_path: Path
+) -> None:
+    """An INSERT that was under way in the moment of the overwrite ends in the folder that the partition had."""
+    name, over = f"{database}.t", {"materialized": "incremental", "incremental_strategy": "insert_overwrite"}
+    place = f"location '{tmp_path}/t'" if kind == "external" else ""
+    rows_of = "select * from values (1, 'x'), (2, 'y') as v(id, d)"
+    spark.sql(f"create table {name} using parquet partitioned by (d) {place} as {rows_of}")
+    home = Path(spark.table(name).inputFiles()[0].removeprefix("file://")).parents[1]
+
+    def overwrite(number: int) -> Report:
+        model = Model(name, f"select {number} as id, 'x' as d", partition_by=["d"], **over)
+        report = Guard(spark.newSession()).publish(model)
+        assert report.outcome == "published", report.error
+        return report
+
+    source = next((home / "d=y").glob("*.parquet"))
+    for number in (3, 4):
+        assert [f.code for f in overwrite(number).findings if f.code == "PP621"] == []
+    (home / "d=x").mkdir(exist_ok=True)
+    late = Path(shutil.copy(source, home / "d=x" / "part-of-a-late-insert.parquet"))
+    [told] = [f for f in overwrite(5).findings if f.code == "PP621"]
+    assert (told.found, str(late.parent) in told.message) == ("1 file", True)
+    session = ClassicSession(spark)
+    reports = move_back(session, store_of(session), [f"file:{home.parent}"])
+    assert reports[0].outcome == "failed"
+    assert "came after its partition had left it" in str(reports[0].error)
+    assert (late.exists(), rows(spark, name)) == (True, [(2, "y"), (5, "x")])
+    late.unlink()
+    assert [f.code for f in overwrite(6).findings if f.code == "PP621"] == []
+    assert {r.outcome for r in move_back(session, store_of(session), [f"file:{home.parent}"])} == {"moved"}
+    assert rows(spark, name) == [(2, "y"), (6, "x")]
 
 
 @pytest.mark.parametrize("where", ["in its folder", "below it"])

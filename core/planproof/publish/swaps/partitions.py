@@ -11,6 +11,7 @@ from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import is_within, join, parent, path_below, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction.version_note import list_added, write_note
 from planproof.session.protocol import SparkFailure
 from planproof_engine.quoting import quote_literal
 
@@ -81,10 +82,25 @@ class Partitions:
         publication.refresh()
         kept = list_locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
         for swap in entry.partitions:
-            if swap.old is None or any(is_within(location, swap.old) for location in kept):
+            if swap.old is None:
                 continue
-            if self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
+            is_left = not any(is_within(location, swap.old) for location in kept)
+            if is_left and self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
+            elif is_left and publication.is_own:
+                write_note(publication.store, swap.old, publication.store.contents(swap.old))
+        self._look_at_homes(publication)
+
+    def _look_at_homes(self, publication: JournaledPublication) -> None:
+        """An INSERT that was under way when a partition left its folder ends there, and nobody reads its rows."""
+        entry, prior, root = publication.entry, publication.entry.prior, publication.location(publication.entry.target)
+        for swap in entry.partitions:
+            if root is None or prior is None or not publication.is_version(swap.old):
+                continue
+            home = join(root, swap.partition)
+            added = list_added(publication.store, home, is_emptied=prior.managed)
+            if added:
+                publication.strays[home] = len(added)
 
     def _is_ours(self, publication: JournaledPublication, location: str) -> bool:
         """Of an external table, as of one that other tables may read too, only what planproof itself had written."""

@@ -44,7 +44,7 @@ from planproof.publish.transaction.places import data_root, database_root
 from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.publish.transaction.version_note import list_added
+from planproof.publish.transaction.version_note import delete_note, list_added, write_note
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decode_uri
@@ -238,6 +238,7 @@ def _carry_home(
         store.delete(note.home)
         note = replace(note, files=tuple(store.contents(note.version)))
         store.write(file, json.dumps(asdict(note)))
+        write_note(store, note.home, note.files or ())
         _copy(store, note.version, note.home, note.files or ())
         if is_within(_location(session, note.table), note.version):
             fence()
@@ -254,14 +255,21 @@ def _carry_home(
     if note.files is not None:
         _follow(store, note.version, note.home, note.files)
     store.write(file, json.dumps(asdict(replace(note, files=None))))
-    _bring_partitions_home(session, store, holdings, note, fence)
+    strays = _bring_partitions_home(session, store, holdings, note, fence)
     session.rows(f"REFRESH TABLE {note.table}")
     held = data_of(session, note.table)
     for place in (join(folder, version) for version in versions):
         if not any(is_within(one, place) for one in held) and not list_added(store, place):
             fence()
             store.delete(place)
+    delete_note(store, note.home)
     store.delete(file)
+    if strays:
+        said = "holds files that came after its partition had left it, and no table reads them"
+        return (
+            "refused",
+            f"{strays[0]} {said}: add their rows to the table, delete them, and run `planproof clean` again",
+        )
     return "moved back", f"its files lie in {note.home} now"
 
 
@@ -293,11 +301,13 @@ def _follow(store: Store, version: str, home: str, copied: Sequence[str]) -> Non
 
 def _bring_partitions_home(
     session: Session, store: Store, holdings: Holdings, note: Departure, fence: Callable[[], None]
-) -> None:
+) -> list[str]:
     """Copies the partitions that lie in version directories below their table's home, and tells the catalog.
 
-    A partition stays where it is, as does its version, where another table has data there, or a partition at its place.
+    A partition stays where it is, as does its version, where another table has data there, or a partition at its place,
+    or where an INSERT has ended that was under way when the partition left: these places are returned.
     """
+    table, strays = session.table(note.table), list[str]()
     for old in partitions_of(session, note.table):
         new = join(note.home, old.partition)
         if not old.partition or _version_of(old.location) is None or is_within(old.location, note.home):
@@ -307,9 +317,13 @@ def _bring_partitions_home(
         # What lies there was replaced, or is a copy that was not finished, if no partition of the table has it.
         if any(is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]):
             continue
+        copied = tuple(store.contents(old.location))
+        if list_added(store, new, is_emptied=table is not None and table.managed):
+            strays.append(new)
+            continue
         fence()
         store.delete(new)
-        copied = tuple(store.contents(old.location))
+        write_note(store, new, copied)
         _copy(store, old.location, new, copied)
         fence()
         if old not in partitions_of(session, note.table, among=[old.partition]):
@@ -319,7 +333,9 @@ def _bring_partitions_home(
         )
         _follow(store, old.location, new, copied)
         fence()
+        delete_note(store, new)
         store.delete(old.location)
+    return strays
 
 
 def _sweep_folder(store: Store, holdings: Holdings, data: str, roots: Sequence[str], force: bool) -> list[Report]:

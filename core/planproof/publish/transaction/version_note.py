@@ -1,4 +1,4 @@
-"""The note in a version's folder: since when it is no table's, and which files it had then.
+"""The note in a folder that a table, or a partition, has left: since when, and which files it had then.
 
 A statement of somebody else's that was under way at that moment may still write into the folder. Times are those of
 the store, so that no two clocks are compared.
@@ -32,6 +32,11 @@ def write_note(store: Store, version: str, files: Iterable[str] | None) -> None:
     store.write(_place(version), json.dumps(asdict(note)))
 
 
+def delete_note(store: Store, folder: str) -> None:
+    """The folder is a table's again."""
+    store.delete(_place(folder))
+
+
 def read_note(store: Store, version: str) -> VersionNote | None:
     """None where there is none, or where it cannot be read."""
     with suppress(ValueError, SparkFailure):
@@ -41,12 +46,13 @@ def read_note(store: Store, version: str) -> VersionNote | None:
     return None
 
 
-def list_added(store: Store, version: str) -> list[str]:
-    """The files that came into a version after it was replaced, as far as it has a note of that."""
-    note = read_note(store, version)
+def list_added(store: Store, folder: str, is_emptied: bool = False) -> list[str]:
+    """The files that came into a folder after it was left, as far as it has a note of that; `is_emptied`: without a
+    note, all that lies there came later."""
+    note = read_note(store, folder)
     if note is None or note.files is None:
-        return []
-    return sorted(store.contents(version).keys() - {*note.files})
+        return sorted(store.contents(folder)) if is_emptied and note is None else []
+    return sorted(store.contents(folder).keys() - {*note.files})
 
 
 def _place(version: str) -> str:
