@@ -58,6 +58,25 @@ def test_derive_answers_every_case(invoke):
     assert len(found.stdout.splitlines()) == len(CASES) + 2
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"query": 5}, "`query`"),
+        ({"relations": [1]}, "`relations`"),
+        ({"relations": {"t": 5}}, "`relations`"),
+        ({"relations": {"t": [["a", "int"]]}}, "`relations`"),
+        ({"relations": {"t": [["a", "int", "yes"]]}}, "`relations`"),
+        ({"setup": 5}, "`setup`"),
+        ({"setup": [5]}, "`setup`"),
+    ],
+)
+def test_a_case_of_another_form_is_named_with_its_line(invoke, given, said):
+    found = invoke("derive", "-", input=json.dumps({"id": "a", "query": "select 1", **given}))
+    answer = answers(found.stdout)["a"]["unknown"]
+    assert answer.startswith("line 1 ")
+    assert said in answer
+
+
 @pytest.mark.parametrize(("spark", "spelled"), [("4.0", "string collate UTF8_LCASE"), ("4.3", "string")])
 def test_a_collation_stands_in_a_type_s_json_as_each_spark_writes_it(invoke, spark, spelled):
     """Since 4.3 Spark keeps it in the metadata of the field around, before that of a struct's field alone; asked of

@@ -52,7 +52,25 @@ def _derive_all(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
             continue
         if not isinstance(case, dict):
             yield {"id": None, "unknown": f"line {number} is no JSON object"}
-        elif "query" not in case:
-            yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
+        elif (fault := _find_fault(case)) is not None:
+            yield {"id": case.get("id"), "unknown": f"line {number} {fault}"}
         else:
             yield derive_case(case)
+
+
+def _find_fault(case: dict[str, Any]) -> str | None:
+    """What a case lacks, or has in another form than `planproof_engine.derive` takes it."""
+    if not isinstance(case.get("query"), str):
+        return "has no `query`" if "query" not in case else "has a `query` that is no text"
+    relations, setup = case.get("relations"), case.get("setup")
+    if relations is not None and not (isinstance(relations, dict) and all(map(_are_columns, relations.values()))):
+        return "gives `relations` in another form than {name: [[column, type, nullable], ...]}"
+    if setup is not None and not (isinstance(setup, list) and all(isinstance(one, str) for one in setup)):
+        return "gives `setup` in another form than a list of statements"
+    return None
+
+
+def _are_columns(given: object) -> bool:
+    return isinstance(given, list) and all(
+        isinstance(one, list) and [type(part) for part in one] == [str, str, bool] for one in given
+    )
