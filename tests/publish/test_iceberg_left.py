@@ -16,7 +16,16 @@ import pytest
 
 from planproof.publish.iceberg.left import LEFT, settle_exchange, take_back
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Notebook, Noted, folder, list_notes, settle_earlier, taken_mark
+from planproof.publish.notes.notebook import (
+    SETTLES,
+    Notebook,
+    Noted,
+    folder,
+    is_young,
+    list_notes,
+    settle_earlier,
+    taken_mark,
+)
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.recover import recover
 from planproof.publish.transaction.recovery import settle as settle_found
@@ -122,6 +131,17 @@ def test_a_commit_of_long_ago_is_not_on_its_way(tmp_path: Path) -> None:
     then = time.time() - SETTLES - 10
     os.utime(location, (then, then))
     assert told(tmp_path, False, location) == ("rejected", ["PP602"])
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_ages_are_told_by_the_clock_of_the_store(tmp_path: Path, hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be hours from this machine's: what was written a moment ago is young, and nothing else is."""
+    _, location = left(tmp_path, step="commit")
+    now = time.time()
+    monkeypatch.setattr("planproof.publish.notes.notebook.time.time", lambda: now + hours * 3600)
+    assert is_young(STORE, location)
+    os.utime(location, (now - SETTLES - 10,) * 2)
+    assert not is_young(STORE, location)
 
 
 def test_a_table_that_was_never_made_leaves_no_folder(tmp_path: Path) -> None:
