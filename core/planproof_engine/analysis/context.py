@@ -13,7 +13,7 @@ from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Column, Expr
+from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Span
 from planproof_engine.functions.registry import Registry
@@ -55,6 +55,7 @@ class Environment:
     `probing`: only what is wrong is looked for, beside an error that is known.
     `lenient`: what Spark checks last of a block is let pass. `fields` finds parts of values by their names.
     `settings` are all that the session set, by name, where that is known: a text may name any (`${name}`).
+    `unread` takes the columns of the query right around that CTEs use which nothing reads.
     `late` takes what `CheckAnalysis` refuses of a plan that is resolved (`refuse_late`); None: that is raised at once.
     """
 
@@ -78,6 +79,7 @@ class Environment:
     lenient: bool = False
     settings: dict[str, str] | None = None
     late: list[AnalysisError] | None = None
+    unread: list[Outer] = field(default_factory=list)
     fields: Fields = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -313,11 +313,13 @@ class Window(Expr):
 
 @record(frozen=True, slots=True)
 class ScalarSubquery(Subquery):
-    """A subquery used as a value: always nullable, for it may have no row."""
+    """A subquery used as a value: always nullable, for it may have no row. `unread` are the columns of the query around
+    that CTEs of a subquery use which nothing reads: Spark prints them."""
 
     plan: Plan
     type: DataType
     nullable: bool = True
+    unread: tuple[Outer, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
@@ -331,6 +333,7 @@ class Exists(Subquery):
     plan: Plan
     type: DataType = BOOLEAN
     nullable: bool = False
+    unread: tuple[Outer, ...] = field(default=(), compare=False)
 
 
 @record(frozen=True, slots=True)
@@ -342,6 +345,7 @@ class InSubquery(Subquery):
     nullable: bool
     type: DataType = BOOLEAN
     named: frozenset[int] = field(default=frozenset(), compare=False)
+    unread: tuple[Outer, ...] = field(default=(), compare=False)
 
 
 def doubt_of(expr: Expr) -> str | None:

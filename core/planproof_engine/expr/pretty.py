@@ -42,6 +42,8 @@ def output_name(expr: x.Expr) -> str:
     """`pretty` of an output column. Raises `Unknown` where Spark's name differs from one analysis to the next."""
     for e in expr.walk():
         if isinstance(e, x.GetFieldOfElements):
+            if e.child.holds(x.Outer):
+                raise Unknown("a name that holds the ids of Spark's expressions")
             _string(e.child)
     return pretty(expr)
 
@@ -125,7 +127,7 @@ def _window(window: x.Window) -> str:
 
 def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
     def show(node: x.ScalarSubquery | x.Exists) -> str:
-        return f"{name}({', '.join(o.column.name for o in outer_references(node.plan))})"
+        return f"{name}({', '.join(o.column.name for o in (*node.unread, *outer_references(node.plan)))})"
 
     return show
 
@@ -138,7 +140,7 @@ def _in_subquery(node: x.InSubquery) -> str:
         quoted = (name.replace("\\", "\\\\").replace("'", "\\'") for name in named)  # `Literal.sql` escapes both.
         fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(quoted, node.values))
         left = f"named_struct({fields})"
-    return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
+    return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan, unread=node.unread))}))"
 
 
 def _name_in_row(value: x.Expr, at: int) -> str:
@@ -182,7 +184,7 @@ def _session_variable(variable: x.SessionVariable) -> str:
 _PRINTERS: dict[type, _Printer] = {
     x.Literal: lambda e: e.text,
     x.Column: lambda e: e.name,
-    x.Outer: lambda e: f"outer({'.'.join((*e.column.qualifier, e.column.name))})",
+    x.Outer: lambda e: f"outer({'.'.join(map(quote_if_needed, (*e.column.qualifier, e.column.name)))})",
     x.SessionVariable: _session_variable,
     x.Variable: lambda e: e.name if _as_written.get() else "namedlambdavariable()",
     x.Lambda: _lambda,

@@ -59,6 +59,8 @@ def _compute(expr: Expr) -> Value:
     if not isinstance(expr, Call):
         raise _Uncomputed
     name, args = expr.function.name, expr.args
+    if name == "typeof":
+        return args[0].type.simple
     if name in _CASTS:
         return _convert(_compute(args[0]), Cast(args[0], expr.type, "legacy", True))
     if name == "if":
@@ -72,7 +74,7 @@ def _compute(expr: Expr) -> Value:
     return _compute_call(expr, [_compute(a) for a in args])
 
 
-_CASTS = ("bigint", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
+_CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
 _LENGTHS = ("size", "cardinality", "array_size")
 
 
@@ -113,6 +115,8 @@ def _convert(value: Value, cast: Cast) -> Value:
         return value
     if is_string(target) and type(value) is int:
         return str(value)
+    if target == DATE and is_string(cast.child.type) and _DAY.fullmatch(value):
+        return value
     if target == DATE and cast.child.type in (TIMESTAMP, TIMESTAMP_NTZ) and _DAY.match(value):
         return value[:10]
     if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
@@ -204,6 +208,11 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "year": _part_of_day(0, 4),
     "month": _part_of_day(5, 7),
     **dict.fromkeys(("day", "dayofmonth"), _part_of_day(8, 10)),
+    "reverse": _for_values_of(str, lambda text: text[::-1]),
+    "concat_ws": _for_values_of(str, lambda between, *texts: between.join(texts)),
+    "trim": _for_values_of(str, lambda text: text.strip(" ")),
+    "ltrim": _for_values_of(str, lambda text: text.lstrip(" ")),
+    "rtrim": _for_values_of(str, lambda text: text.rstrip(" ")),
     "substring": _substring,
     "substr": _substring,
 }

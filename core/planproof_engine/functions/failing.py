@@ -44,11 +44,29 @@ def raises(expr: Expr, conf: Conf) -> bool:
     return any(_raises(part, conf) for part in _list_computed(expr))
 
 
+def find_failure(expr: Expr, conf: Conf) -> str | None:
+    """The condition of the error that computing the constant is known to raise; None for none, or for another one."""
+    for part in _list_computed(expr):
+        if _raises(part, conf):
+            if isinstance(part, Cast) or (isinstance(part, Call) and part.function.name in _CASTS):
+                return "CAST_INVALID_INPUT" if is_string(part.children[0].type) else "CAST_OVERFLOW"
+            return _CONDITIONS.get(part.function.name) if isinstance(part, Call) else None
+    return None
+
+
+_CONDITIONS = {
+    **dict.fromkeys(("%", "/", "div", "mod"), "DIVIDE_BY_ZERO"),
+    **dict.fromkeys(("*", "+", "-", "abs", "negative"), "ARITHMETIC_OVERFLOW"),
+}
+
+
 def _list_computed(expr: Expr) -> Iterator[Expr]:
     """The parts that are computed whatever the values of the others are."""
     if isinstance(expr, Lambda) or (isinstance(expr, Call) and expr.function.name.startswith("try_")):
         return
     yield expr
+    if isinstance(expr, Call) and expr.function.name == "typeof":
+        return  # The type alone is looked at.
     lazy = isinstance(expr, Call) and expr.function.name in _LAZY
     for child in expr.children[:1] if lazy else expr.children:
         yield from _list_computed(child)
@@ -91,8 +109,9 @@ def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
         return any(_fails(value, target.element, ansi) for value in child.args)
     text = child.value if isinstance(child, Literal) and is_string(child.type) else None
     if isinstance(text, str):
-        if ansi and target in _BITS and not re.fullmatch(r"\s*[+-]?\d+\s*", text):
-            return True
+        if ansi and target in _BITS:
+            whole = re.fullmatch(r"\s*([+-]?\d{1,99})\s*", text)
+            return whole is None or _overflows(int(whole[1]), target)
         if ansi and target == BOOLEAN:
             return text.strip().lower() not in _TRUTHS
         takes = ansi and (is_numeric(target) or target in _MOMENTS)

@@ -461,6 +461,8 @@ def _table_argument(c: Cursor) -> q.TableArgument:
         c.take(")")
     else:
         relation = table_name(c, multipart(c))
+        code = "INVALID_SQL_SYNTAX.INVALID_TABLE_FUNCTION_IDENTIFIER_ARGUMENT_MISSING_PARENTHESES"
+        c.keep_error(code, f"Syntax error: call TABLE({relation}) with parentheses.", start, c.stop)
     node = q.TableArgument(relation)
     if "partitioned table argument" in c.lacks:
         return c.place(node, start)

@@ -92,6 +92,8 @@ def _cast_family(t: n.DataType) -> str:
         return "decimal"
     if isinstance(t, n.Time):
         return "time"
+    if isinstance(t, n.Nanos):
+        return "nanos"
     if isinstance(t, n.Interval):
         return "year_month" if t.year_month else "day_time"
     if t in n.INTEGRAL:
@@ -111,6 +113,7 @@ _ATOMS_FROM_STRING = _ANY_NUMBER | {
     "date",
     "timestamp",
     "timestamp_ntz",
+    "nanos",
     "time",
     "interval",
     "year_month",
@@ -123,10 +126,11 @@ _ANSI: dict[str, frozenset[str]] = {
     "integral": _ANY_NUMBER | {"boolean", "timestamp", "year_month", "day_time"},
     "decimal": _ANY_NUMBER | {"boolean", "timestamp", "year_month", "day_time"},
     "fractional": _ANY_NUMBER | {"boolean", "timestamp"},
-    "date": frozenset({"date", "timestamp", "timestamp_ntz"}),
-    "timestamp": _ANY_NUMBER | {"date", "timestamp", "timestamp_ntz", "time"},
-    "timestamp_ntz": frozenset({"date", "timestamp", "timestamp_ntz", "time"}),
-    "time": frozenset({"time", "timestamp", "timestamp_ntz", "integral", "decimal"}),
+    "date": frozenset({"date", "timestamp", "timestamp_ntz", "nanos"}),
+    "timestamp": _ANY_NUMBER | {"date", "timestamp", "timestamp_ntz", "nanos", "time"},
+    "timestamp_ntz": frozenset({"date", "timestamp", "timestamp_ntz", "nanos", "time"}),
+    "nanos": frozenset({"date", "timestamp", "timestamp_ntz", "nanos", "time"}),
+    "time": frozenset({"time", "timestamp", "timestamp_ntz", "nanos", "integral", "decimal"}),
     "binary": frozenset({"binary"}),
     "interval": frozenset({"interval"}),
     "year_month": frozenset({"year_month", "integral", "decimal"}),
@@ -210,10 +214,12 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return origin not in ("nested", "geo")
     if isinstance(source, n.Time) and isinstance(target, n.Time):
         return source.precision <= target.precision
+    if isinstance(source, n.Nanos) and aim in ("timestamp", "timestamp_ntz", "nanos"):
+        return isinstance(target, n.Nanos) and source.precision <= target.precision
     return origin in _DATETIMES and aim in _DATETIMES
 
 
-_DATETIMES = ("date", "timestamp", "timestamp_ntz", "time")
+_DATETIMES = ("date", "timestamp", "timestamp_ntz", "nanos", "time")
 
 
 def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
@@ -226,6 +232,8 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
         return is_tighter_decimal(source, target)
     if source in NUMERIC_PRECEDENCE and target in NUMERIC_PRECEDENCE:
         return NUMERIC_PRECEDENCE.index(source) <= NUMERIC_PRECEDENCE.index(target)
+    if isinstance(source, n.Nanos) and isinstance(target, n.Nanos):
+        return source.precision <= target.precision
     origin, aim = _cast_family(source), _cast_family(target)
     if (origin, aim) in _UP or (source, target) in ((n.LONG, n.TIMESTAMP), (n.TIMESTAMP, n.LONG)):
         return True
@@ -271,6 +279,7 @@ _TOTAL: dict[str, frozenset[str]] = {
     "fractional": frozenset({"fractional", "boolean"}),
     "timestamp": frozenset({"date"}),
     "timestamp_ntz": frozenset({"date"}),
+    "nanos": frozenset({"date"}),
 }
 
 _OVERFLOWING = {
@@ -278,10 +287,12 @@ _OVERFLOWING = {
     ("date", "timestamp_ntz"),
     ("timestamp_ntz", "timestamp"),
     ("timestamp", "timestamp_ntz"),
+    *((moment, "nanos") for moment in ("date", "timestamp", "timestamp_ntz")),
+    *(("nanos", moment) for moment in ("timestamp", "timestamp_ntz", "nanos")),
 }
 
 _UP = {
-    *_OVERFLOWING,
+    *(pair for pair in _OVERFLOWING if pair[0] != "nanos"),
     ("year_month", "year_month"),
     ("day_time", "day_time"),
 }
@@ -301,6 +312,8 @@ def force_nullable(source: n.DataType, target: n.DataType) -> bool:
         return True
     if target == n.TIMESTAMP and source in (n.FLOAT, n.DOUBLE, n.DATE):
         return source != n.DATE
+    if isinstance(source, n.Nanos) or (isinstance(target, n.Nanos) and not isinstance(source, n.Time)):
+        return False
     if target == n.DATE:
         return source != n.TIMESTAMP
     if source == n.DATE or target == n.CALENDAR_INTERVAL:

@@ -83,6 +83,15 @@ def _wider_interval(a: n.Interval, b: n.Interval) -> n.Interval:
     return n.Interval(min(a.start, b.start, key=units.index), max(a.end, b.end, key=units.index))
 
 
+def wider_moment(a: n.DataType, b: n.DataType) -> n.DataType:
+    """Of two different moments the timestamp that holds both: zoned where either is, with the digits of the longer."""
+    zoned = any(t == n.TIMESTAMP or (isinstance(t, n.Nanos) and t.zoned) for t in (a, b))
+    digits = [t.precision for t in (a, b) if isinstance(t, n.Nanos)]
+    if digits:
+        return n.Nanos(zoned, max(digits))
+    return n.TIMESTAMP if zoned else n.TIMESTAMP_NTZ
+
+
 def _find_tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | None:
     if isinstance(a, n.Decimal) and isinstance(b, n.Decimal):
         return None
@@ -104,7 +113,7 @@ def find_tightest(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None
     if n.is_numeric(a) and n.is_numeric(b):
         return _find_tightest_numeric(a, b, conf.ansi)
     if k.is_datetime(a) and k.is_datetime(b):
-        return n.TIMESTAMP if n.TIMESTAMP in (a, b) else n.TIMESTAMP_NTZ
+        return wider_moment(a, b)
     if isinstance(a, n.Time) and isinstance(b, n.Time):
         return n.Time(max(a.precision, b.precision))
     if isinstance(a, n.Geo) and isinstance(b, n.Geo):
@@ -257,7 +266,7 @@ def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType |
     if n.is_string(given):
         if _is_string_kind(expected):
             return None
-        if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP, k.ANY_TIME) or (
+        if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP, k.ANY_MOMENT, k.ANY_TIME) or (
             isinstance(expected, n.DataType) and k.is_atomic(expected)
         ):
             return k.find_concrete(expected)
@@ -281,13 +290,13 @@ def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType
         return k.find_concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
     aim = k.find_concrete(expected)
     if n.is_string(given):
-        datetime_kind = expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))
+        datetime_kind = expected in (k.ANY_TIMESTAMP, k.ANY_MOMENT) or (aim is not None and k.is_datetime(aim))
         to_number = expected in (k.NUMERIC, k.DECIMAL) or (isinstance(expected, n.DataType) and n.is_numeric(expected))
         return aim if datetime_kind or to_number or aim == n.BINARY or isinstance(aim, n.Time) else None
     if n.is_numeric(given) and isinstance(expected, n.DataType) and n.is_numeric(expected):
         return expected
     moment = k.is_datetime(given) or isinstance(given, n.Time)
-    if moment and (expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))):
+    if moment and (expected in (k.ANY_TIMESTAMP, k.ANY_MOMENT) or (aim is not None and k.is_datetime(aim))):
         return aim
     return _find_implicit_legacy_nested(given, expected)
 

@@ -133,8 +133,7 @@ class _Reader:
             self.take("time")
             self.take("zone")
         if precision > 6:
-            spelling = f"timestamp_{'ntz' if ntz else 'ltz'}({precision})"
-            return n.Atomic(spelling, spelling)
+            return n.Nanos(not ntz, precision)
         return n.TIMESTAMP_NTZ if ntz else n.TIMESTAMP
 
     def decimal(self) -> n.DataType:
@@ -298,37 +297,41 @@ def parse_fields(text: str, *, timestamp_ntz: bool = False, colons: bool = True)
     return n.Struct(found)
 
 
-def from_json(form: Any) -> n.DataType:
-    """The type that Spark's JSON form describes; a JSON text is decoded first. Raises `TypeSyntaxError` and
-    `TooLargeType`."""
+def from_json(form: Any, *, strict: bool = False) -> n.DataType:
+    """The type that Spark's JSON form describes; a JSON text is decoded first. A type is named as Spark's JSON names it
+    or, unless `strict`, as SQL does. Raises `TypeSyntaxError` and `TooLargeType`."""
     try:
-        return _from_json(form)
+        return _from_json(form, strict)
     except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise TypeSyntaxError(f"cannot read the type JSON {_shorten(str(form))!r}: {error!r}") from error
     except RecursionError:
         raise n.TooLargeType from None
 
 
-def _from_json(form: Any) -> n.DataType:
+def _from_json(form: Any, strict: bool) -> n.DataType:
     if isinstance(form, str):
         text = form.strip()
         if text[:1] in ("{", '"'):
-            return _from_json(json.loads(text))
-        return _JSON_ATOMS.get(text) or parse_type(text)
+            return _from_json(json.loads(text), strict)
+        found = _JSON_ATOMS.get(text)
+        if found is None and strict and not _JSON_PARAMETERS.fullmatch(text):
+            raise TypeSyntaxError(f"cannot read the type JSON {_shorten(text)!r}: Spark has no such type")
+        return found or parse_type(text)
     kind = form.get("type") if isinstance(form, dict) else None
     if kind == "array":
-        return n.Array(_from_json(form["elementType"]), form["containsNull"])
+        return n.Array(_from_json(form["elementType"], strict), form["containsNull"])
     if kind == "map":
-        return n.Map(_from_json(form["keyType"]), _from_json(form["valueType"]), form["valueContainsNull"])
+        key, value = _from_json(form["keyType"], strict), _from_json(form["valueType"], strict)
+        return n.Map(key, value, form["valueContainsNull"])
     if kind == "struct":
-        return n.Struct(tuple(_field_from_json(f) for f in form["fields"]))
+        return n.Struct(tuple(_field_from_json(f, strict) for f in form["fields"]))
     raise TypeSyntaxError(f"cannot read the type JSON {_shorten(str(form))!r}: Spark has no such type")
 
 
-def _field_from_json(form: Any) -> n.StructField:
+def _field_from_json(form: Any, strict: bool) -> n.StructField:
     metadata = form.get("metadata") or {}
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
-    found = _collate(_from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
+    found = _collate(_from_json(form["type"], strict), form["name"], metadata.get("__COLLATIONS") or {})
     # The declared spelling knows the lengths but not the nested nullability.
     known = n.add_lengths(found, parse_type(declared)) if declared else found
     return n.StructField(form["name"], known, form.get("nullable", True))
@@ -347,6 +350,10 @@ def _collate(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.DataT
     return t
 
 
+_JSON_PARAMETERS = re.compile(
+    r"(decimal|(decimal|char|varchar|time|timestamp_ltz|timestamp_ntz|geometry|geography)\(.*\)|interval .*|string.*)"
+)
+"""Types with parameters, as Spark's JSON names them (`DataType.nameToType`)."""
 _JSON_ATOMS: dict[str, n.DataType] = {t.json_spelling: t for t in n.ATOMS}
 
 

@@ -56,6 +56,9 @@ INTEGRAL = Kind("INTEGRAL", n.is_integral, n.INT)
 DECIMAL = Kind("DECIMAL", _is(n.Decimal), n.Decimal(38, 18))
 ANY_STRING = Kind("STRING", _is(n.String), n.STRING)
 ANY_TIMESTAMP = Kind("TIMESTAMP", lambda t: t in (n.TIMESTAMP, n.TIMESTAMP_NTZ), n.TIMESTAMP)
+ANY_MOMENT = Kind("TIMESTAMP", lambda t: ANY_TIMESTAMP.accepts(t) or isinstance(t, n.Nanos), n.TIMESTAMP)
+"""Timestamps, those of nanoseconds too."""
+ANY_NANOS = Kind("TIMESTAMP_NANOS", _is(n.Nanos))
 ANY_TIME = Kind("TIME", _is(n.Time), n.Time(6))
 ANY_ARRAY = Kind("ARRAY", _is(n.Array), n.Array(n.VOID, True))
 ANY_MAP = Kind("MAP", _is(n.Map), n.Map(n.VOID, n.VOID, True))
@@ -80,8 +83,8 @@ def is_orderable(t: n.DataType) -> bool:
 
 
 def is_datetime(t: n.DataType) -> bool:
-    """Whether it is a date or a timestamp of either kind."""
-    return t in (n.DATE, n.TIMESTAMP, n.TIMESTAMP_NTZ)
+    """Whether it is a date or a timestamp of any kind."""
+    return t in (n.DATE, n.TIMESTAMP, n.TIMESTAMP_NTZ) or isinstance(t, n.Nanos)
 
 
 def accepts(expected: Expected, given: n.DataType) -> bool:

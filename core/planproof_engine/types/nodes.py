@@ -155,6 +155,19 @@ class Time(DataType):
         return f"time({self.precision})"
 
 
+@record(frozen=True, slots=True)
+class Nanos(DataType):
+    """`timestamp_ltz(precision)` or `timestamp_ntz(precision)`: a timestamp with 7 to 9 digits of a second
+    (`TimestampLTZNanosType`, `TimestampNTZNanosType`)."""
+
+    zoned: bool
+    precision: int
+
+    @property
+    def simple(self) -> str:
+        return f"timestamp_{'ltz' if self.zoned else 'ntz'}({self.precision})"
+
+
 YEAR_MONTH_UNITS = ("year", "month")
 DAY_TIME_UNITS = ("day", "hour", "minute", "second")
 

@@ -72,7 +72,7 @@ def test_a_doubled_quote_is_two_literals_before_4_1(spark: str, shown: str) -> N
     assert plan("select 'it''s'", CATALOG, conf=Conf.of(spark)).schema[0].name == shown
 
 
-TIME_AS_JSON = '{"type":"struct","fields":[{"name":"t","type":"time","nullable":true,"metadata":{}}]}'
+TIME_AS_JSON = '{"type":"struct","fields":[{"name":"t","type":"time(6)","nullable":true,"metadata":{}}]}'
 
 
 @pytest.mark.parametrize(("schema", "since"), [("t TIME", "4.1"), (TIME_AS_JSON, "4.1"), ("v VARIANT", "4.0")])

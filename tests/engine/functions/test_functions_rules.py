@@ -137,10 +137,19 @@ def test_to_char_of_bytes_is_an_encoding() -> None:
     assert written.function.show(written, lambda e: "c") == "hex(c)"
 
 
-def test_reflection_is_unknown_but_for_documented_methods() -> None:
-    assert call("reflect", text("java.util.UUID"), text("randomUUID")).type == STRING
+@pytest.mark.parametrize(
+    ("owner", "method"), [("java.util.UUID", "randomUUID"), ("java.lang.Math", "random"), ("java.lang.System", "gc")]
+)
+def test_methods_of_java_are_known(owner: str, method: str) -> None:
+    assert call("reflect", text(owner), text(method)).type == STRING
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"), [("shop.Prices", "max"), ("java.lang.Thread", "activeCount"), ("java.lang.Math", "clamp")]
+)
+def test_whether_other_methods_exist_a_class_path_tells(owner: str, method: str) -> None:
     with pytest.raises(Unknown):
-        call("reflect", text("java.lang.Math"), text("abs"), column(INT))
+        call("reflect", text(owner), text(method))
 
 
 @pytest.mark.parametrize("name", ["to_date", "try_to_date", "to_timestamp", "unix_timestamp", "to_unix_timestamp"])

@@ -230,18 +230,42 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
     parts = name_parts(inner)
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
+    is_cast = isinstance(bound, Call) and bound.function.name in CASTS
+    if isinstance(bound, Cast) or is_cast:
+        outer = _find_outer_name(inner, bound.children[0])
+        if outer is not None:
+            return outer
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
         operand = drop_parentheses(inner.operand)
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
         if isinstance(bound.child, (Alias, LateralReference)):
             return bound.child.name
-    if isinstance(bound, Call) and bound.function.name in CASTS and isinstance(bound.args[0], LateralReference):
+    if isinstance(bound, Call) and is_cast and isinstance(bound.args[0], LateralReference):
         return bound.args[0].name
     return output_name(bound)
 
 
-_NAMED = (Column, GetField, GetFieldOfElements, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
+def _find_outer_name(node: q.Node, child: Expr) -> str | None:
+    """The name by which the operand of a cast means a column of the query around, or a part of one: there it is a named
+    expression still (`OuterReference`, `Alias`)."""
+    operand = node.arguments[0] if isinstance(node, q.Call) else getattr(node, "operand", None)
+    parts = name_parts(drop_parentheses(operand)) if isinstance(operand, q.Node) else ()
+    return parts[-1] if parts and isinstance(child, _NAMED) and child.holds(Outer) else None
+
+
+_NAMED = (
+    Alias,
+    Column,
+    GetField,
+    GetFieldOfElements,
+    LateralReference,
+    Outer,
+    Variable,
+    SessionVariable,
+    Call,
+    Literal,
+)
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:

@@ -10,6 +10,8 @@ from planproof_engine.analysis.refusals.checks import content, holds_aggregate, 
 from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Window
 from planproof_engine.expr.function import Category
 from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.failing import find_failure
+from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import INT
@@ -24,12 +26,15 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
     ranks = any(isinstance(e, Call) and e.function.category is Category.WINDOW for e in count.walk())
-    if named or ranks or is_volatile(count) or holds_aggregate(count):
+    computed = any(isinstance(e, Call) and not is_foldable(e) for e in count.walk())
+    if named or ranks or computed or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     elif count.type != INT:
         env.refuse_late(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )
+    elif (failure := find_failure(count, env.conf)) is not None:
+        raise env.make_error(failure, f"The {key} expression cannot be computed.", node)
     elif (value := _find_value(count)) is None:
         env.refuse_late(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
     elif isinstance(value, int) and value < 0:

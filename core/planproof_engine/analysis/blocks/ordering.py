@@ -37,7 +37,8 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
-from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_up
@@ -407,11 +408,12 @@ class _Clause:
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
         category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
-        grouped = self.block.over.keys if self.block is not None and self.block.over is not None else ()
+        over = self.block.over if self.block is not None else None
+        grouped = over.keys if over is not None else ()
         for key in keys:
             for e in key.walk():
-                if e in grouped:
-                    break
+                if e in grouped or (over and isinstance(e, Call) and e.function.category is Category.AGGREGATE):
+                    break  # The Aggregate below computes it (`ResolveAggregateFunctions`).
                 self._refuse_unseen(e)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP
+from decimal import Decimal as Number
 
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
-from planproof_engine.analysis.expressions.moments import is_date
+from planproof_engine.analysis.expressions.moments import date, is_date
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
+from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
@@ -23,6 +26,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -34,6 +38,9 @@ from planproof_engine.types import (
     Decimal,
     Interval,
     Map,
+    Nanos,
+    Time,
+    is_integral,
     is_numeric,
     is_string,
     same_type,
@@ -184,7 +191,7 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Literal):
         if value.value is None:
             return "null"
-        if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        if value.type in (TIMESTAMP, TIMESTAMP_NTZ) or isinstance(value.type, (Nanos, Time)):
             return value.text.split("'")[1]
         if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
             return str(value.value)
@@ -203,9 +210,35 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Call) and value.function.name == "map":
         texts = [_cast_to_text(a, ctx, node) for a in value.args]
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
-    if same_type(value.type, STRING) and is_computable(value):
-        return str(constant(value, "PIVOT"))
+    if isinstance(value, Call) and value.function.name == "collate":
+        return _cast_to_text(value.args[0], ctx, node)
+    found = _compute_text(value, ctx.conf)
+    if found is not None:
+        return found
     raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
+
+
+def _compute_text(value: Expr, conf: Conf) -> str | None:
+    """A computed constant, cast to a string; None where its text is not known."""
+    if value.type == BINARY and isinstance(value, Literal):
+        try:
+            return bytes.fromhex(value.value).decode()
+        except ValueError:
+            return None
+    text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
+    if value.type == DATE and isinstance(text, str) and is_date(text):
+        return str(date(text, conf).value)
+    found = constant(value, "PIVOT") if is_computable(value) else None
+    if isinstance(value.type, Decimal) and isinstance(found, (int, float, Number)):
+        return format(Number(str(found)).quantize(Number(1).scaleb(-value.type.scale), ROUND_HALF_UP), "f")
+    if value.type == DOUBLE and isinstance(found, (int, float)) and _PLAIN[0] <= abs(found) < _PLAIN[1]:
+        return repr(float(found))
+    known = is_string(value.type) or is_integral(value.type) or value.type == DATE
+    return str(found) if known and found is not None else None
+
+
+_PLAIN = (1e-3, 1e7)
+"""Between which numbers Java's text of a double has no exponent (`Double.toString`)."""
 
 
 def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:

@@ -28,6 +28,7 @@ from planproof_engine.analysis.refusals.earlier import (
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
+from planproof_engine.expr.pretty import outer_references
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -69,10 +70,21 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
         raise _withhold(_find_first_error(errors, node, with_, late, env), error, env, before) from None
     if any(cte.rejection is not None for cte in found.values()):
         raise _withhold(min(errors.values(), key=_order), None, env, before)
+    env.unread.extend(e for name in _list_unread(node, with_) for e in outer_references(found[name].plan))
     if errors and env.late is not None:
         named = _table_names(node, with_)
         env.late[before:before] = [errors[key] for key in sorted(errors, key=lambda key: key in named)]
     return plan
+
+
+def _list_unread(node: q.Query, with_: q.With) -> list[str]:
+    """The CTEs that neither the query nor a CTE that it reads reads. Spark keeps them with the query (`WithCTE`)."""
+    bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
+    names, reached = list(bodies), _table_names(node, with_)
+    for name in reversed(names):
+        if name in reached:
+            reached |= _table_names(bodies[name], with_) & set(names[: names.index(name)])
+    return [name for name in names if name not in reached]
 
 
 def _order(error: AnalysisError) -> tuple[bool, int]:
@@ -100,21 +112,20 @@ def _find_first_error(
     if by_rule:
         return min(by_rule, key=_order)
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
-    names = list(bodies)
-    reached = _table_names(node, with_)
-    for name in reversed(names):
-        if name in reached:
-            reached |= _table_names(bodies[name], with_) & set(names[: names.index(name)])
-    unknown = {n for n, r in rejections.items() if n in reached and r.condition.startswith(_UNRESOLVED)}
+    unread = _list_unread(node, with_)
+    unknown = {n for n, r in rejections.items() if n not in unread and r.condition.startswith(_UNRESOLVED)}
     for name, rejection in rejections.items():
-        if name not in reached and (rejection.condition != "INTERNAL_ERROR" or error.condition == "INTERNAL_ERROR"):
+        if name in unread and (rejection.condition != "INTERNAL_ERROR" or error.condition == "INTERNAL_ERROR"):
             found = None if env.conf.before("4.0") else _find_dangling_error(bodies[name].walk(), unknown, env)
             return found or rejection
     if error.condition != "INTERNAL_ERROR":
         return error
     # Nothing is said of a plan that stays unresolved, but of the names over it.
     root = next((name for name, rejection in rejections.items() if rejection is error), "")
-    readers = (*(bodies[name].walk() for name in names if name in reached and name != root), node.walk(without=with_))
+    readers = (
+        *(bodies[name].walk() for name in bodies if name not in unread and name != root),
+        node.walk(without=with_),
+    )
     return next(filter(None, (_find_dangling_error(query, {root}, env) for query in readers)), error)
 
 

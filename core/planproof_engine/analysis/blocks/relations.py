@@ -28,14 +28,14 @@ from planproof_engine.analysis.expressions.generators import bind_generator, is_
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer_below_joins
-from planproof_engine.analysis.refusals.correlation import refuse_correlation
+from planproof_engine.analysis.refusals.correlation import has_one_row, refuse_correlation
 from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
 from planproof_engine.analysis.script import flags, routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.failing import is_no_value
-from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -383,7 +383,7 @@ def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
 
 def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) -> None:
     """A lateral subquery that is random must not run for several rows of the other side."""
-    if not _is_of_many(left):
+    if has_one_row(left):
         return
     if any(is_volatile(e) for n in right.walk() for e in n.expressions):
         raise env.make_error_at(
@@ -393,15 +393,6 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
             joins.find_keyword(node, env),
             node,
         )
-
-
-def _is_of_many(plan: Plan) -> bool:
-    """Whether Spark takes it to have several rows (`maxRows`)."""
-    if isinstance(plan, Named):
-        return _is_of_many(plan.child)
-    if isinstance(plan, Join):
-        return any(map(_is_of_many, plan.children))
-    return isinstance(plan, Scan) or (isinstance(plan, Values) and len(plan.rows) > 1)
 
 
 def _bind_pivot(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:

@@ -5,6 +5,8 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -67,9 +69,18 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     if table is not None and (not scalar or env.conf.before("4.0")):
         raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
     for value in (v for row in node.rows for v in row.children if not any(v.find_all(q.Query, q.Exists))):
-        bind(value, ctx)
+        _refuse_value(value, scalar and not env.conf.before("4.0"), ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
     raise env.make_error(condition, "Subqueries in the VALUES clause are not supported.", node)
+
+
+def _refuse_value(value: q.Node, late: bool, ctx: Context) -> None:
+    """Raises what is wrong with a value beside a subquery; `late`: what names and types alone are wrong waits."""
+    try:
+        bind(value, ctx)
+    except AnalysisError as error:
+        if not (late and error.condition.startswith(("UNRESOLVED_COLUMN", "DATATYPE_MISMATCH"))):
+            raise
 
 
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
@@ -78,12 +89,20 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     for value in (v for row in rows for v in row):
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         late = not env.conf.before("4.0") and _is_of_now(value)  # Such a value is taken as it is.
-        if computed or (not late and any(_is_no_constant(e, env) for e in value.walk())):
+        if computed or (not late and any(_is_no_constant(e, env) for e in _list_evaluated(value))):
             raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
                 node,
             )
+
+
+def _list_evaluated(expr: Expr) -> Iterator[Expr]:
+    """What Spark evaluates of a value: of the argument of `typeof` it asks the type alone."""
+    yield expr
+    if not isinstance(expr, Call) or expr.function.name != "typeof":
+        for child in expr.children:
+            yield from _list_evaluated(child)
 
 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:

@@ -24,6 +24,7 @@ from planproof_engine.types import (
     VOID,
     DataType,
     Interval,
+    Nanos,
     Time,
     is_numeric,
     is_string,
@@ -99,7 +100,7 @@ def _is_modified(node: q.Call) -> bool:
 
 
 def _is_temporal(t: DataType) -> bool:
-    return isinstance(t, (Interval, Time)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+    return isinstance(t, (Interval, Time, Nanos)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
 def _is_day(t: DataType) -> bool:
@@ -115,7 +116,7 @@ def _is_year_month(t: DataType) -> bool:
 
 
 def _is_timestamp(t: DataType) -> bool:
-    return t in (TIMESTAMP, TIMESTAMP_NTZ)
+    return t in (TIMESTAMP, TIMESTAMP_NTZ) or isinstance(t, Nanos)
 
 
 def _add(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
@@ -129,7 +130,8 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None
     if a == DATE:
         return _add_to_date(start, other, ctx, node)
     if _is_timestamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
-        return call("timestamp_add_interval", [start, cast(other, CALENDAR_INTERVAL, ctx.conf)], ctx, node)
+        span = _DAY_SECOND if isinstance(a, Nanos) else CALENDAR_INTERVAL
+        return call("timestamp_add_interval", [start, cast(other, span, ctx.conf)], ctx, node)
     if _is_timestamp(a) and _is_year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
     if isinstance(a, Time) and (_is_day_time(b) or b == VOID):

@@ -474,6 +474,7 @@ BINDERS: dict[type, Binder] = {
     q.In: _in,
     q.Exists: subqueries.bind_exists,
     q.Subquery: subqueries.bind_scalar,
+    q.TableArgument: subqueries.bind_table_argument,
     q.Case: _case,
     q.Tuple: _tuple,
     q.Placeholder: _placeholder,

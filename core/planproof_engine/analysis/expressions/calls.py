@@ -183,7 +183,8 @@ def find_unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment
         lowered = drop_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
-        is_syntax = lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS
+        special = isinstance(node, q.SpecialCall) and node.form in _SPECIAL
+        is_syntax = special or (lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS)
         known = lowered in registry.known or is_syntax or function is not None
         if not known and routines.find(name, env) is None:
             return make_unresolved_error(name, node, env)

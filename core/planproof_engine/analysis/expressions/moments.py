@@ -11,7 +11,7 @@ import re
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
 from planproof_engine.origin import AnalysisError, Origin, Unknown
-from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Nanos
 
 _DATE = r"(?s)\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*"
 _CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*)?)?)?"
@@ -134,20 +134,25 @@ def _stamp(
     """`clock`: the texts of hour, minute, second, fraction and zone."""
     hour, minute, second = (int(part or 0) for part in clock[:3])
     digits, zone = clock[3] or "", (clock[4] or "").strip()
-    if len(digits) > 6 and conf.timestamp_nanos:
-        raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
     if not _is_valid_day(*day) or hour > 23 or minute > 59 or second > 59:
         raise make_invalid_error(kind, text, origin)
     if zone and _find_zone(kind, text, zone, origin) is None:
         raise make_invalid_error(kind, text, origin)
     data_type = TIMESTAMP if kind == "TIMESTAMP" and zone else _plain_timestamp(kind, conf)
-    written, fraction = f"{hour:02d}:{minute:02d}:{second:02d}", digits[:6].ljust(6, "0")
+    precise = conf.timestamp_nanos and len(digits) > 6
+    if precise and len(digits) > 9:
+        said = f"The timestamp literal '{text}' has {len(digits)} digits of a second: at most 9 are supported."
+        raise AnalysisError("INVALID_TIMESTAMP_LITERAL_PRECISION", said, origin)
+    written, fraction = f"{hour:02d}:{minute:02d}:{second:02d}", digits if precise else digits[:6].ljust(6, "0")
     shown = f"{_format_year(day[0])}-{day[1]:02d}-{day[2]:02d}"
     if data_type == TIMESTAMP:
         moved = _convert_to_session_zone(*day, written, fraction, zone, conf)
         if moved is None:
             raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
         shown, written, fraction = moved
+    if precise:
+        zoned, moment = data_type == TIMESTAMP, f"{shown} {written}.{fraction}"
+        return Literal(moment, Nanos(zoned, len(digits)), f"TIMESTAMP_{'LTZ' if zoned else 'NTZ'} '{moment}'")
     return _make_literal(f"{shown} {written}" + (f".{fraction}".rstrip("0").rstrip(".")), data_type, text)
 
 

@@ -6,12 +6,12 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
-from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
+from planproof_engine.expr import Exists, Expr, InSubquery, Outer, ScalarSubquery
 from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import String, same_structure
+from planproof_engine.types import String, Struct, StructField, same_structure
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import is_orderable
@@ -20,7 +20,7 @@ from planproof_engine.types.kinds import is_orderable
 def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
     """`(a, b) IN (query)`: as many values as the query has columns, each of a type that compares with its column's."""
     _refuse_in_lambda(ctx, node)
-    plan = _bind_inner(query, ctx, node)
+    plan, unread = _bind_inner(query, ctx, node)
     if len(plan.output) != len(values):
         raise ctx.env.make_error(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
@@ -31,7 +31,7 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
     if len(values) == 1 and isinstance(values[0].type, String) and isinstance(plan.output[0].type, String):
         # One text is compared in the collation that `x IN (column)` has.
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
-        return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
+        return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable, unread=unread)
     nullable = False
     for value, column in zip(values, plan.output):
         same = same_structure(value.type, column.type)
@@ -48,22 +48,24 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
         lossy = not same and (force_nullable(value.type, common) or force_nullable(column.type, common))
         nullable |= value.nullable or column.nullable or lossy
     named = frozenset(at for at, value in enumerate(values) if prints_as_name(value))
-    return InSubquery(tuple(values), plan, nullable, named=named)
+    return InSubquery(tuple(values), plan, nullable, named=named, unread=unread)
 
 
 def bind_exists(node: q.Exists, ctx: Context) -> Expr:
     """`EXISTS (query)`."""
     _refuse_in_lambda(ctx, node)
-    return Exists(_bind_inner(node.query, ctx, node))
+    plan, unread = _bind_inner(node.query, ctx, node)
+    return Exists(plan, unread=unread)
 
 
-def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
-    """The plan of a subquery."""
+def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> tuple[Plan, tuple[Outer, ...]]:
+    """The plan of a subquery, and the columns that CTEs use in it which nothing reads."""
+    env = evolve(ctx.env.within_expression(), unread=[])
     outer = ctx.scope
     if ctx.clause in ("WHERE", "JOIN", "HAVING") and any(star.qualifier for star in query.find_all(q.Star)):
         outer = evolve(outer, filters=True)
     try:
-        plan = ctx.env.bind_query(query, ctx.env.within_expression(), outer)
+        plan = ctx.env.bind_query(query, env, outer)
     except GeneratorMismatch as error:
         raise error.at(error.origin) from None  # The generator stands in a query, not in an expression.
     scalar = isinstance(node, q.Subquery)
@@ -71,7 +73,7 @@ def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
         refuse_many_rows(plan, node, ctx.env)
     refuse_outer_below_joins(plan, node, ctx.env)
     refuse_correlation(plan, node, ctx.env, united=scalar)
-    return plan
+    return plan, tuple(env.unread)
 
 
 def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
@@ -93,11 +95,22 @@ def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
 def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:
     """`(query)` as a value: the query has one column."""
     _refuse_in_lambda(ctx, node)
-    plan = _bind_inner(node, ctx, node)
+    plan, unread = _bind_inner(node, ctx, node)
     if len(plan.output) != 1:
         ctx.env.refuse_late(
             "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
             f"Scalar subquery must return only one column, but got {len(plan.output)}.",
             node,
         )
-    return ScalarSubquery(plan, plan.output[0].type)
+    return ScalarSubquery(plan, plan.output[0].type, unread=unread)
+
+
+def bind_table_argument(node: q.TableArgument, ctx: Context) -> Expr:
+    """`TABLE(..)` among a function's arguments: a row (`FunctionTableSubqueryArgumentExpression`), which few functions
+    take."""
+    if node.partition_by or node.order or node.single:
+        raise ctx.env.make_unknown("a partitioned table as an argument", node)
+    query = node.relation if isinstance(node.relation, q.Query) else q.TableQuery(node.relation)
+    plan, _ = _bind_inner(query, ctx, node)
+    row = Struct(tuple(StructField(c.name, c.type, c.nullable) for c in plan.output))
+    return ScalarSubquery(plan, row)

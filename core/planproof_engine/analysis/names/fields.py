@@ -20,13 +20,13 @@ from planproof_engine.expr import (
     Outer,
     fresh_id,
 )
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
+from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, StructField, is_string
 
 
 class Fields:
@@ -61,7 +61,10 @@ class Fields:
             return None
         if correlated is None:
             return None
-        return mark_outer(correlated[0]), correlated[1]
+        marked = mark_outer(correlated[0])
+        if not isinstance(marked, (Outer, Alias)):
+            marked = Alias(marked, parts[-1], fresh_id(), explicit=False)  # `resolveOuterReferences` keeps the name.
+        return marked, correlated[1]
 
     def extract_fields(self, expr: Expr, names: Sequence[str], origin: Origin | None = None) -> Expr:
         """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
@@ -73,7 +76,7 @@ class Fields:
 
     def extract(self, expr: Expr, name: str, origin: Origin | None = None) -> Expr:
         """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
-        given = expr.type
+        given = self._find_row(expr) or expr.type
         if isinstance(given, Struct):
             at = self.ordinal(given, name, origin)
             found = given.fields[at]
@@ -91,6 +94,12 @@ class Fields:
         if given == VOID and not self._conf.before("4.1"):
             return self._extract_from_null(expr, _make_text(name))
         raise _make_base_error(expr, origin)
+
+    def _find_row(self, expr: Expr) -> Struct | None:
+        """The row that a generator makes: as an expression it is a struct (`Generator.dataType`)."""
+        if not isinstance(expr, Call) or expr.function.category is not Category.GENERATOR or not expr.function.columns:
+            return None
+        return Struct(tuple(StructField(*column) for column in expr.function.columns(expr.args, self._conf)))
 
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
         """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
@@ -110,12 +119,15 @@ class Fields:
 
     def extract_item(self, expr: Expr, key: Expr, origin: Origin | None = None) -> Expr:
         """`expr[key]` of an array, a map or a struct."""
-        given: DataType = expr.type
+        row = self._find_row(expr)
+        given: DataType = row or expr.type
         text = key.value if isinstance(key, Literal) and is_string(key.type) else None
         if text is not None and _has_names(given):
             return self.extract(expr, text, origin)
         if text is not None and isinstance(given, Map) and not is_string(given.key):
             key = self._make_key(text, given, origin)
+        if row is not None:
+            return GetField(expr, 0, row.fields[0].type, True, row.fields[0].name)  # Refused for the generator in it.
         if isinstance(given, Struct):
             raise AnalysisError(
                 "INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin

@@ -15,6 +15,9 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import conjuncts
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.logical.nodes import (
+    FULL,
+    LEFT_ANTI,
+    LEFT_SEMI,
     Aggregate,
     Distinct,
     Filter,
@@ -23,6 +26,7 @@ from planproof_engine.logical.nodes import (
     Named,
     OneRow,
     Ordered,
+    Pivot,
     Plan,
     Project,
     SetOperation,
@@ -114,7 +118,7 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
         inner = inner.child
     aggregate = inner.child if isinstance(inner, Filter) else inner
     if not isinstance(aggregate, Aggregate):
-        if not _has_one_row(inner):
+        if not has_one_row(inner):
             raise make_must_aggregate_error(node, env)
         return
     computed = (*aggregate.items, inner.condition) if isinstance(inner, Filter) else aggregate.items
@@ -139,17 +143,22 @@ def make_must_aggregate_error(node: q.Node, env: Environment) -> Exception:
     )
 
 
-def _has_one_row(plan: Plan) -> bool:
+def has_one_row(plan: Plan) -> bool:
     """Whether the plan has one row at most by its shape (`LogicalPlan.maxRows`)."""
     if isinstance(plan, Limit) and plan.what == "limit":
         count = plan.arguments[0] if plan.arguments else None
-        return (isinstance(count, Literal) and count.value in (0, 1)) or _has_one_row(plan.child)
+        return (isinstance(count, Literal) and count.value in (0, 1)) or has_one_row(plan.child)
     if isinstance(plan, Values):
         return len(plan.rows) <= 1 if plan.call is None else _range_length(plan.call) <= 1
-    if isinstance(plan, Aggregate):
-        return not plan.groups
-    if isinstance(plan, (Named, Project, Filter, Distinct, Ordered, Limit)):
-        return _has_one_row(plan.child)
+    if isinstance(plan, Aggregate) and not plan.groups:
+        return True
+    if isinstance(plan, Join):
+        sides = [plan.left] if plan.kind in (LEFT_SEMI, LEFT_ANTI) else plan.children
+        return plan.kind != FULL and all(map(has_one_row, sides))
+    if isinstance(plan, SetOperation):
+        return plan.kind != "union" and has_one_row(plan.inputs[0])
+    if isinstance(plan, (Named, Project, Filter, Distinct, Ordered, Limit, Aggregate, Pivot)):
+        return has_one_row(plan.child)
     return isinstance(plan, OneRow)
 
 

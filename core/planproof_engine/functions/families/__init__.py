@@ -23,6 +23,7 @@ from planproof_engine.functions.families import (
     numbers,
     operators,
     patterns,
+    reflection,
     semistructured,
     sketches,
     statistics,
@@ -37,6 +38,7 @@ from planproof_engine.functions.families.line import Table
 
 FAMILIES: tuple[Table, ...] = (
     operators.TABLE,
+    reflection.TABLE,
     lambdas.TABLE,
     constructors.TABLE,
     collections.TABLE,

@@ -26,10 +26,11 @@ from planproof_engine.types import (
     DataType,
     Decimal,
     Interval,
+    Nanos,
     Time,
     is_string,
 )
-from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, Expected
+from planproof_engine.types.kinds import ANY, ANY_MOMENT, Expected
 from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
 
 Pretty = Callable[[Expr], str]
@@ -88,7 +89,8 @@ def _find_extraction(field: str, source: DataType) -> tuple[Expected, DataType] 
         seconds = Decimal(2 + source.precision, source.precision)
         return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
     if field in _CLOCK:
-        return ANY_TIMESTAMP, _CLOCK[field]
+        precise = isinstance(source, Nanos) and field == "second"
+        return ANY_MOMENT, Decimal(11, 9) if precise else _CLOCK[field]
     return (DATE, INT) if field in _SPELLINGS else None
 
 
@@ -150,12 +152,12 @@ def _part(names: str, **more: Any) -> Table:
 
 
 def _clock_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    kind = ANY if isinstance(args[0].type, Time) else ANY_TIMESTAMP
+    kind = ANY if isinstance(args[0].type, Time) else ANY_MOMENT
     return cast_implicitly(args[:1], (kind,), conf)
 
 
 def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_time(args[0], conf) if isinstance(args[0].type, Time) else check_inputs(args, (ANY_TIMESTAMP,))
+    return _check_time(args[0], conf) if isinstance(args[0].type, Time) else check_inputs(args, (ANY_MOMENT,))
 
 
 def _clock(name: str) -> Table:

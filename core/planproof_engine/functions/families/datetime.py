@@ -15,9 +15,8 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, Magnitude
 from planproof_engine.functions.bind import apply, cast
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import is_foldable, null_where_it_fails
-from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
     BYTE,
@@ -30,17 +29,29 @@ from planproof_engine.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    Atomic,
     DataType,
     Decimal,
+    Nanos,
     is_string,
 )
-from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIMESTAMP, DECIMAL, INTEGRAL, NUMERIC, Kind, OneOf
+from planproof_engine.types.kinds import (
+    ANY,
+    ANY_MOMENT,
+    ANY_NANOS,
+    ANY_STRING,
+    ANY_TIMESTAMP,
+    DECIMAL,
+    INTEGRAL,
+    NUMERIC,
+    Kind,
+    OneOf,
+)
 
 Pretty = Callable[[Expr], str]
 
 _DAYS = OneOf((INT, SHORT, BYTE))
-_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ))
+_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, ANY_NANOS))
+_ZONED = OneOf((TIMESTAMP, ANY_NANOS))
 _TRUE = Literal(True, BOOLEAN, "true")
 _PATTERN = lit("yyyy-MM-dd HH:mm:ss")
 _UNITS = (
@@ -85,23 +96,30 @@ def _check_precision(args: Args, conf: Conf) -> Mismatch | None:
     precision = constant(args[0], "current_timestamp")
     if type(precision) is not int:
         return Mismatch("UNEXPECTED_INPUT_TYPE", "The parameter `precision` must be an INT.", whole=True)
-    if precision in (7, 8, 9) and conf.timestamp_nanos:
-        raise Unknown("timestamps of nanoseconds")
-    if precision in (7, 8, 9):
+    if precision in (7, 8, 9) and not conf.timestamp_nanos:
         return Mismatch("FEATURE_NOT_ENABLED", "timestamps of nanoseconds are off.", whole=True)
-    if precision != 6:
+    if not 6 <= precision <= 9:
         return Mismatch("INVALID_TIMESTAMP_PRECISION", f"{precision} is no precision of a timestamp.", whole=True)
     return None
 
 
+_NANOS_OF_NOW = tuple(Nanos(True, digits) for digits in (7, 8, 9))
+
+
 def _without_arguments(call: Call, pretty: Pretty) -> str:
-    return f"{call.function.name}()"
+    return "current_timestamp()" if call.type in _NANOS_OF_NOW else f"{call.function.name}()"
 
 
 def _now(name: str, returns: DataType) -> Table:
     """Since Spark 4.3 a precision may be given."""
     own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "traits": PURE}
-    precise = fn(name, (Optional(ANY),), returns, NEVER, check=_check_precision, since="4.3", **own)
+
+
+    def type_of_precision(args: Args, conf: Conf) -> DataType:
+        precision = constant(args[0], name) if args else 6
+        return returns if precision == 6 else Nanos(returns == TIMESTAMP, precision)
+
+    precise = fn(name, (Optional(ANY),), type_of_precision, NEVER, check=_check_precision, since="4.3", **own)
     return lines(precise, fn(name, (), returns, NEVER, until="4.3", **own))
 
 
@@ -136,13 +154,13 @@ def _moved_type(args: Args, conf: Conf) -> DataType:
     return args[2].type
 
 
-TIMESTAMP_NANOS = Atomic("timestamp_ltz(9)", "timestamp_ltz(9)")
-_NANOS = Kind("TIMESTAMP(9)", lambda t: t.simple in ("timestamp_ltz(9)", "timestamp_ntz(9)"), TIMESTAMP_NANOS)
+TIMESTAMP_NANOS = Nanos(True, 9)
+_NANOS = Kind("TIMESTAMP(9)", lambda t: isinstance(t, Nanos), TIMESTAMP_NANOS)
 
 def _since_epoch(name: str, magnitude: Magnitude) -> Table:
     """Of timestamps without a zone since Spark 4.3."""
     own: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": replace(PURE, magnitude=magnitude)}
-    both = fn(name, (ANY_TIMESTAMP,), LONG, EITHER, since="4.3", **own)
+    both = fn(name, (ANY_MOMENT,), LONG, EITHER, since="4.3", **own)
     return lines(both, fn(name, (TIMESTAMP,), LONG, EITHER, until="4.3", **own))
 
 
@@ -163,8 +181,8 @@ TABLE: Table = lines(
     fn("dayname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
     fn("monthname", (DATE,), STRING, EITHER, traits=ANSI_RAISES),
     fn("trunc", (DATE, ANY_STRING), DATE, ALWAYS, traits=ANSI_RAISES),
-    fn("date_trunc", (ANY_STRING, TIMESTAMP), TIMESTAMP, ALWAYS, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
-    fn("date_format", (TIMESTAMP, ANY_STRING), STRING, EITHER, traits=RAISES),
+    fn("date_trunc", (ANY_STRING, _ZONED), type_of(1), ALWAYS, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
+    fn("date_format", (_ZONED, ANY_STRING), STRING, EITHER, traits=RAISES),
     fn("date_from_unix_date", (INT,), DATE, EITHER, traits=ANSI_RAISES),
     fn("unix_date", (DATE,), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     _since_epoch("unix_seconds", Magnitude.SECONDS),

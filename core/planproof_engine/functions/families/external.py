@@ -7,11 +7,12 @@ Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 from __future__ import annotations
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule
+from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Mismatch, Optional, TypeRule
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.origin import Unknown
-from planproof_engine.types import DataType
+from planproof_engine.types import VOID, DataType, is_string
 from planproof_engine.types.kinds import ANY
 
 
@@ -22,15 +23,23 @@ def _make_unknown_type(what: str) -> TypeRule:
     return rule
 
 
-def _line(name: str, what: str, more: int) -> Table:
-    inputs: tuple[Input, ...] = (ANY, *[Optional(ANY)] * more)
-    return fn(name, inputs, _make_unknown_type(what), ALWAYS, coerce=Coerce.NONE, traits=RAISES)
+def _check_name(args: Args, conf: Conf) -> Mismatch | None:
+    """The schema, or the message's name, is a constant text: so much is looked at without the package."""
+    if len(args) > 1 and not (is_foldable(args[1]) and (is_string(args[1].type) or args[1].type == VOID)):
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "the second argument must be a constant string.")
+    return None
+
+
+def _line(name: str, what: str, least: int, more: int) -> Table:
+    inputs: tuple[Input, ...] = (*[ANY] * least, *[Optional(ANY)] * more)
+    rule = _make_unknown_type(what)
+    return fn(name, inputs, rule, ALWAYS, coerce=Coerce.NONE, check=_check_name, traits=RAISES)
 
 
 TABLE: Table = lines(
-    _line("from_avro", "Avro data", 2),
-    _line("to_avro", "Avro data", 1),
-    _line("schema_of_avro", "an Avro schema", 1),
-    _line("from_protobuf", "Protobuf data", 3),
-    _line("to_protobuf", "Protobuf data", 3),
+    _line("from_avro", "Avro data", 2, 1),
+    _line("to_avro", "Avro data", 1, 1),
+    _line("schema_of_avro", "an Avro schema", 1, 1),
+    _line("from_protobuf", "Protobuf data", 2, 2),
+    _line("to_protobuf", "Protobuf data", 2, 2),
 )

@@ -15,6 +15,7 @@ from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, VOLATILE, Elements
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import check_inputs, is_foldable
 from planproof_engine.types import (
@@ -170,6 +171,9 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
         if not is_foldable(arg):
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
+        failure = find_failure(arg, conf)
+        if failure is not None:
+            return Mismatch(failure, f"the `{name}` of `range` cannot be computed.", whole=True)
         target = INT if place == 3 else LONG
         fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
         whole = cast(arg, target, conf)

@@ -9,13 +9,24 @@ from collections.abc import Callable
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, Category, Coerce, TypeRule
+from planproof_engine.expr.function import ALWAYS, EITHER, Args, Category, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import RAISES
-from planproof_engine.functions.bind import cast
+from planproof_engine.functions.bind import cast, cast_unless_equal
 from planproof_engine.functions.families.line import Table, binary, fn, lines, type_of
-from planproof_engine.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
-from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
+from planproof_engine.types import (
+    CALENDAR_INTERVAL,
+    DATE,
+    DOUBLE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Interval,
+    Nanos,
+    is_string,
+)
+from planproof_engine.types.coercion import find_tightest
+from planproof_engine.types.kinds import ANY, ANY_MOMENT, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf, accepts
 
 Pretty = Callable[[Expr], str]
 
@@ -32,12 +43,23 @@ def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
         return args
     for given, other, at in ((a, b, 0), (b, a, 1)):
         if given in (DATE, VOID) or (is_string(given) and conf.ansi):
-            target = other if other in (TIMESTAMP, TIMESTAMP_NTZ) else TIMESTAMP
+            target = other if accepts(ANY_MOMENT, other) else TIMESTAMP
             ready = list(args)
             ready[at] = cast(args[at], target, conf)
             return ready
+    if isinstance(a, Nanos) or isinstance(b, Nanos):
+        both = find_tightest(a, b, conf)
+        return args if both is None else [cast_unless_equal(x, both, conf) for x in args]
     stamps = {a, b} == {TIMESTAMP, TIMESTAMP_NTZ}
     return [cast(x, TIMESTAMP_NTZ, conf) if stamps and x.type == TIMESTAMP else x for x in args]
+
+
+def _check_interval(args: Args, conf: Conf) -> Mismatch | None:
+    """To a timestamp of nanoseconds no calendar interval is added."""
+    if not isinstance(args[0].type, Nanos) or args[1].type != CALENDAR_INTERVAL:
+        return None
+    text = 'The second parameter requires the "INTERVAL DAY TO SECOND" type, not "INTERVAL".'
+    return Mismatch("UNEXPECTED_INPUT_TYPE", text)
 
 
 _OPERATOR: dict[str, Any] = {"traits": RAISES, "category": Category.OPERATOR}
@@ -51,12 +73,12 @@ def _between(modern: Interval) -> TypeRule:
 
 
 TABLE: Table = lines(
-    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
-    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_interval", (ANY_MOMENT, OneOf((CALENDAR_INTERVAL, DAY_TIME))), type_of(0), EITHER, check=_check_interval, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_ym_interval", (ANY_MOMENT, YEAR_MONTH), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("datetime_sub", (ANY, ANY), type_of(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
-    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _between(_DT), EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
+    fn("subtract_timestamps", (ANY_MOMENT, ANY_MOMENT), _between(_DT), EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
     fn("subtract_dates", (DATE, DATE), _between(_DAYS), EITHER, show=binary("-"), **_OPERATOR, operator="-"),
     fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="*"),
     fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="/"),

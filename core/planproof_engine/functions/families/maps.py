@@ -17,7 +17,6 @@ from planproof_engine.types import (
     BOOLEAN,
     BYTE,
     CALENDAR_INTERVAL,
-    DATE,
     INT,
     LONG,
     SHORT,
@@ -27,6 +26,7 @@ from planproof_engine.types import (
     DataType,
     Interval,
     Map,
+    Nanos,
     Struct,
     StructField,
     as_nullable,
@@ -127,7 +127,7 @@ def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
     start, stop = args[0].type, args[1].type
     step = args[2].type if len(args) > 2 else None
     numbers = is_integral(start) and (step is None or same_type(step, start))
-    moments = (is_datetime(start) or start == DATE) and (step is None or _is_interval(step))
+    moments = is_datetime(start) and not isinstance(start, Nanos) and (step is None or _is_interval(step))
     if same_type(start, stop) and (numbers or moments):
         return None
     return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`sequence` needs bounds of one integral, date or timestamp type and a fitting step.")

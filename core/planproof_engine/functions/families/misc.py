@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Evaluates, Magnitude
 from planproof_engine.functions.bind import cast_argument, cast_unless_same
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.line import Table, fn, lines, lit
 from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, foldable, is_foldable
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -26,7 +26,6 @@ from planproof_engine.types import (
     DataType,
     Decimal,
     is_integral,
-    is_string,
 )
 from planproof_engine.types.casts import NUMERIC_PRECEDENCE
 from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
@@ -96,15 +95,22 @@ def _print_assert(call: Call, pretty: Pretty) -> str:
 def _print_assert_before(call: Call, pretty: Pretty) -> str:
     """Older Sparks tell the condition with the ids of its columns, which nobody but a run knows."""
     condition, *message = call.args
-    if not message and any(not isinstance(e, (Literal, Cast)) for e in condition.walk()):
+    if not message and any(not isinstance(e, (Literal, Cast)) and not _is_cast(e) for e in condition.walk()):
         raise Unknown("the message of assert_true, in which Spark prints ids")
     text = pretty(condition)
     said = pretty(message[0]) if message else f"'{_print_literal(condition, pretty)}' is not true!"
     return f"assert_true({text}, {said})"
 
 
+def _is_cast(expr: Expr) -> bool:
+    """`boolean(x)` is a cast by its name."""
+    return isinstance(expr, Call) and expr.function.name == expr.type.simple and len(expr.args) == 1
+
+
 def _print_literal(condition: Expr, pretty: Pretty) -> str:
     """A literal or a cast of one, as `simpleString` has it."""
+    if isinstance(condition, Call):
+        return f"cast({_print_literal(condition.args[0], pretty)} as {condition.type.simple})"
     if isinstance(condition, Cast) and condition.written:
         return f"cast({_print_literal(condition.child, pretty)} as {condition.type.simple})"
     return pretty(condition.child if isinstance(condition, Cast) else condition).lower()
@@ -117,42 +123,24 @@ def _message_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
+def _raise_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The class of the error is an operand of its own (`RaiseErrorExpressionBuilder`)."""
+    args = cast_implicitly(_message_operands(args, conf), [ANY_STRING], conf)
+    return [*args, lit("_LEGACY_ERROR_USER_RAISED_EXCEPTION")] if conf.legacy_raise_error else args
+
+
+def _check_raise(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args[:1], [ANY_STRING])
+
+
 def _print_raise(call: Call, pretty: Pretty) -> str:
-    return f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {pretty(call.args[0])}))"
+    said = pretty(call.args[1]) if len(call.args) > 1 else "USER_RAISED_EXCEPTION"
+    return f"raise_error({said}, map(errorMessage, {pretty(call.args[0])}))"
 
 
 def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
     """What the session knows of itself."""
     return fn(names, (), STRING, NEVER, printed, traits=PURE, alias=printed is None, **versions)
-
-
-_METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString"): (STRING,)}
-"""Methods that Spark's documentation calls. Whether others exist only a class path can tell."""
-
-
-_PASSED = (BOOLEAN, FLOAT, DOUBLE)
-"""What a method can take, beside strings and whole numbers (`CallMethodViaReflection.typeMapping`)."""
-
-
-def _check_reflection(args: Args, conf: Conf) -> Mismatch | None:
-    """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
-    if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
-        return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
-    named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
-    if None in named:
-        return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
-    given = tuple(a.type for a in args[2:])
-    strange = next((t for t in given if not (is_string(t) or is_integral(t) or t in _PASSED)), None)
-    if strange is not None:
-        return Mismatch("UNEXPECTED_INPUT_TYPE", f'a method takes booleans, numbers and strings, not "{strange.sql}".')
-    if _METHODS.get(named) != given:
-        raise Unknown("a Java method by reflection")
-    return None
-
-
-def _reflection(names: str) -> Table:
-    inputs = (ANY, ANY, Many(ANY))
-    return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_check_reflection, alias=True, foldable=False)
 
 
 _ASSERTION: dict[str, Any] = {
@@ -205,8 +193,6 @@ TABLE: Table = lines(
     fn("input_file_block_length", (), LONG, NEVER, traits=VOLATILE),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert, since="4.1", **_ASSERTION),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert_before, until="4.1", **_ASSERTION),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message_operands, show=_print_raise, since="4.0", traits=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_raise_operands, coerce=Coerce.NONE, check=_check_raise, show=_print_raise, since="4.0", traits=RAISES, foldable=False),
     fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
-    _reflection("java_method reflect"),
-    _reflection("try_reflect"),
 )

@@ -24,15 +24,16 @@ from planproof_engine.types import (
     DataType,
     Decimal,
     Interval,
+    Nanos,
     is_numeric,
 )
-from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
+from planproof_engine.types.kinds import ANY, ANY_NANOS, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
 
 Pretty = Callable[[Expr], str]
 Returns = DataType | Callable[[Args, Conf], DataType]
 
-_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ))
-_PARSED_OR_NUMBER = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, NUMERIC))
+_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, ANY_NANOS))
+_PARSED_OR_NUMBER = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, NUMERIC, ANY_NANOS))
 _SECONDS = Decimal(18, 6)
 _ZERO_SECONDS = Literal(0, _SECONDS, "0.000000")
 _FIELDS: tuple[Expected, ...] = (INT, INT, INT, INT, INT, Decimal(16, 6), ANY_STRING)
@@ -124,8 +125,9 @@ def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Cal
     def rule(args: Args, conf: Conf) -> bool:
         if len(args) > 1:
             return tries or null_where_it_fails(args, conf)
-        # Spark has no cast from a number to a timestamp without time zone, yet makes one here.
-        if is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ:
+        # Spark has no cast from a number to a timestamp without time zone, yet makes one here. Nanoseconds are read as
+        # `try_cast` reads them.
+        if isinstance(args[0].type, Nanos) or (is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ):
             return True
         return is_cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
 

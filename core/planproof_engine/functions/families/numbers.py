@@ -33,6 +33,7 @@ from planproof_engine.types import (
     DataType,
     Decimal,
     Interval,
+    Nanos,
     Time,
     is_numeric,
 )
@@ -66,7 +67,7 @@ def _number_type(args: Args, conf: Conf) -> DataType:
 
 
 def _is_moment(t: DataType) -> bool:
-    return t in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(t, Time)
+    return t in (DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(t, (Nanos, Time))
 
 
 _BYTES_AS = {"hex": "hex", "base64": "base64", "utf-8": "decode"}
@@ -76,7 +77,8 @@ def _to_char_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToCharacterBuilder`: a moment is formatted, bytes are encoded, all else is a decimal."""
     value, pattern = args
     if _is_moment(value.type):
-        target = value.type if isinstance(value.type, Time) and not conf.before("4.3") else TIMESTAMP
+        own = isinstance(value.type, Nanos) or (isinstance(value.type, Time) and not conf.before("4.3"))
+        target = value.type if own else TIMESTAMP
         return cast_implicitly(args, [target, ANY_STRING], conf)
     if value.type != BINARY:
         return cast_implicitly(args, [DECIMAL, ANY_STRING], conf)
@@ -155,6 +157,8 @@ def _make_try(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Tabl
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
         kinds = [x.type for x in args]
         if any(isinstance(t, Interval) or t == CALENDAR_INTERVAL or _is_moment(t) for t in kinds):
+            if symbol == "%":
+                return args  # No moment and no interval has a remainder.
             raise Unknown(f"{name} with dates or intervals")
         return meet(args, conf)
 

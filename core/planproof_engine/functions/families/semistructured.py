@@ -51,8 +51,9 @@ _OPTIONS = Optional(ANY)
 _TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)(?:\s*:\s*|\s+)\w[\w\s,:<>()`]*\Z")
 _NO_WORD = re.compile(r"\s*(\d+\b|[^\w\s`/-])")
 """What no type and no name of a column begins with."""
-_PRECISE = re.compile(r"\btimestamp(_ltz|_ntz)?\s*\(", re.IGNORECASE)
+_PRECISE = re.compile(r"\btimestamp(?:_ltz|_ntz)?\s*\(", re.IGNORECASE)
 """A type that no list of columns may have: Spark then reads the whole as a type."""
+_DIGITS = re.compile(_PRECISE.pattern + r"\s*(\d{1,9})", re.IGNORECASE)
 _OPEN_TYPES = ("INTERVAL", "TIMESTAMP", "TIME", "STRING", "CHAR", "CHARACTER", "VARCHAR")
 """Words that a type may begin with, and go on after."""
 _HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)
@@ -71,13 +72,21 @@ def parse_written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`); JSON since 4.0."""
     text = str(infer_schema(arg) or constant(arg, what))
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
-    if found is None or (_PRECISE.search(text) and (conf.before("4.3") or "(6)" not in text)):
+    if found is None or (_PRECISE.search(text) and not _has_digits(text, conf)):
         raise _check_schema(text) or Unknown(f"{what} with the schema {text!r}")
     if any(_is_newer(t, conf) for t in walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
         raise _make_newer_mismatch(text)
     if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
     return found
+
+
+def _has_digits(text: str, conf: Conf) -> bool:
+    """Whether this Spark has timestamps of as many digits as the schema says."""
+    most = 9 if conf.timestamp_nanos else 6
+    if text.lstrip().startswith("{"):
+        most = 9
+    return not conf.before("4.3") and all(6 <= int(digits) <= most for digits in _DIGITS.findall(text))
 
 
 def _is_newer(t: DataType, conf: Conf) -> bool:
@@ -101,7 +110,7 @@ def _read_type(text: str, ntz: bool) -> DataType | None:
         except TypeSyntaxError:
             continue
     try:
-        return from_json(text)
+        return from_json(text, strict=True)
     except (TypeSyntaxError, ValueError, KeyError, TypeError):
         return None
 
@@ -129,7 +138,7 @@ def _is_no_type(text: str) -> bool:
     """True where a text that is no list of columns cannot be a type either: Spark names the error of reading it as a
     type (`DataType.fromDDL`), and that is one of syntax where two words stand side by side, or a JSON text begins."""
     if text.lstrip()[:1] in ("{", "[", '"'):
-        return not _is_json(text)
+        return not _is_json(text) or '"udt"' not in text
     if _NO_WORD.match(text):
         return True
     first = _TWO_WORDS.match(text)

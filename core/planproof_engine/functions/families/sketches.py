@@ -30,6 +30,7 @@ from planproof_engine.types import (
     Array,
     DataType,
     Interval,
+    Nanos,
     Struct,
     StructField,
     Time,
@@ -160,7 +161,7 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
 
 
 def _is_countable(t: DataType) -> bool:
-    return is_atomic(t) and not isinstance(t, Interval) and t not in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
+    return is_atomic(t) and not isinstance(t, (Interval, Nanos)) and t not in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
 
 
 def _check_top_item(args: Args, conf: Conf) -> Mismatch | None:
