@@ -266,6 +266,27 @@ def test_what_another_table_has_in_a_managed_tables_folder_stays(shop: Shop) -> 
     assert (shop.rows("inner"), shop.rows("parts")) == ([(9,)], [(5, 1)])
 
 
+def test_what_a_managed_table_shares_elsewhere_stays(shop: Shop, tmp_path: Path) -> None:
+    """DROP TABLE deletes a managed table's folder, and those of its partitions, wherever they lie."""
+    for name in ("whole", "part"):
+        place = f"{tmp_path}/{name}"
+        shop.sql(f"create table {shop.database}.of_{name} using parquet location '{place}' as select 7 as id")
+    shop.sql(PARTS)
+    shop.sql(f"alter table {{t}} add partition (d = 'z') location '{tmp_path}/part'")
+    shop.sql(f"create table {shop.database}.u (id int) using parquet")
+    shop.sql(f"alter table {shop.database}.u set location '{tmp_path}/whole'")
+    for table, sql, more in (
+        ("t", "select 3 as id, 'x' as d", {"partition_by": ["d"]}),
+        ("t", "select 3 as id", {"materialized": "view"}),
+        ("u", "select 3L as id", {}),
+    ):
+        report = shop.publish(sql, table=table, **more)
+        assert "holds data of" in str(report.error)
+    assert (shop.rows("of_whole"), shop.rows("of_part")) == ([(7,)], [(7,)])
+    shop.sql("alter table {t} drop partition (d = 'z')")
+    shop.published("select 3 as id, 'x' as d", partition_by=["d"])
+
+
 def test_a_schema_that_changes_again_and_again_leaves_no_old_folder(shop: Shop) -> None:
     """Each time a managed table steps aside whose rows lie in a version: Spark's own catalog moves its files along."""
     shop.sql("create table {t} using parquet as select 1 as id")
