@@ -11,6 +11,7 @@ import pytest
 from quick import keep_quick
 
 from planproof import Guard, Model, Report
+from planproof.publish.transaction import owner
 from planproof.publish.transaction.names import Names, Refused
 from planproof.session.settings import MANAGED_PARTITIONS
 
@@ -296,3 +297,22 @@ def test_a_schema_that_changes_again_and_again_leaves_no_old_folder(shop: Shop) 
     assert shop.rows() == [(5, "x")]
     assert [path.name for path in Path(home).iterdir() if path.name.startswith("__planproof_")] == []
     assert {path.parent.name for path in Path(home).rglob("*.parquet")} == {"t"}
+
+
+@pytest.mark.parametrize("at", keep_quick([8, 11, 14, 17], 11))
+def test_a_killed_publish_of_a_table_in_the_folder_of_another_one_is_settled(
+    shop: Shop, tmp_path: Path, at: int, dying: Any, killed: type[BaseException]
+) -> None:
+    around, lake = f"{shop.database}.around", f"location '{tmp_path}/lake'"
+    shop.sql(f"create table {around} using parquet partitioned by (p) {lake} as select 9 as id, 1 as p")
+    place = f"{tmp_path}/lake/in/t"
+    shop.sql(f"create table {{t}} using parquet partitioned by (d) location '{place}' as select 1 as id, 'x' as d")
+    frail, _ = dying(at)
+    with pytest.raises(killed):
+        Guard(frail).publish(Model(shop.t, "select 2L as id, 'x' as d", partition_by=["d"]))
+    owner._running.clear()
+    (report,) = Guard(shop.spark).recover()
+    assert report.outcome in ("published", "rejected"), report.error
+    assert shop.rows() == ([(2, "x")] if report.outcome == "published" else [(1, "x")]), report.findings
+    assert shop.rows("around") == [(9, 1)]
+    shop.published("select 3L as id, 'x' as d", partition_by=["d"])
