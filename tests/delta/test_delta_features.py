@@ -54,6 +54,13 @@ def test_mapped_columns_are_counted_and_kept(delta: SparkSession, place: str) ->
     assert len(rows(delta, name)) == 4
     refused = publish(delta, name, MORE)
     assert (refused.outcome, "columnMapping" in str(refused.error)) == ("failed", True), refused.error
+    delta.conf.set("spark.databricks.delta.properties.defaults.columnMapping.mode", "name")
+    try:
+        for given in ({}, ADDED, {}):
+            assert publish(delta, name, MORE, **given).outcome == "published"
+    finally:
+        delta.conf.unset("spark.databricks.delta.properties.defaults.columnMapping.mode")
+    assert len(rows(delta, name)) == 2
 
 
 MAPPED = "delta.columnMapping.mode = '{}', delta.minReaderVersion = 2, delta.minWriterVersion = 5"

@@ -124,6 +124,17 @@ def test_what_footers_do_not_tell_is_counted(spark: Any, database: str, monkeypa
     assert not spark.catalog.tableExists(f"{database}.v")
 
 
+def test_older_files_hold_the_default_of_a_column_that_was_added_later(spark: Any, database: str) -> None:
+    name, limits = f"{database}.t", {"nulls": {"v": 0}}
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    spark.sql(f"alter table {name} add column v int default 42")
+    append = {"materialized": "incremental", "incremental_strategy": "append"}
+    report = publish(spark, name, "select 2 as id, 3 as v", limits, **append)
+    assert (report.outcome, codes(report)) == ("published", [("PP511", "proved")]), report.findings
+    assert publish(spark, name, "select 2 as id, cast(null as int) as v", limits, **append).outcome == "rejected"
+    assert sorted(tuple(row) for row in spark.newSession().table(name).collect()) == [(1, 42), (2, 3)]
+
+
 def test_freshness(spark: Any, database: str) -> None:
     name, limits = f"{database}.t", {"fresh": {"column": "at", "within": "26h"}}
     ages = {"25": "published", "27": "rejected"}

@@ -11,6 +11,7 @@ import pytest
 from quick import keep_quick
 
 from planproof import Guard, Model, Report
+from planproof.publish.transaction import owner
 from planproof.publish.transaction.names import Names, Refused
 from planproof.session.settings import MANAGED_PARTITIONS
 
@@ -266,6 +267,27 @@ def test_what_another_table_has_in_a_managed_tables_folder_stays(shop: Shop) -> 
     assert (shop.rows("inner"), shop.rows("parts")) == ([(9,)], [(5, 1)])
 
 
+def test_what_a_managed_table_shares_elsewhere_stays(shop: Shop, tmp_path: Path) -> None:
+    """DROP TABLE deletes a managed table's folder, and those of its partitions, wherever they lie."""
+    for name in ("whole", "part"):
+        place = f"{tmp_path}/{name}"
+        shop.sql(f"create table {shop.database}.of_{name} using parquet location '{place}' as select 7 as id")
+    shop.sql(PARTS)
+    shop.sql(f"alter table {{t}} add partition (d = 'z') location '{tmp_path}/part'")
+    shop.sql(f"create table {shop.database}.u (id int) using parquet")
+    shop.sql(f"alter table {shop.database}.u set location '{tmp_path}/whole'")
+    for table, sql, more in (
+        ("t", "select 3 as id, 'x' as d", {"partition_by": ["d"]}),
+        ("t", "select 3 as id", {"materialized": "view"}),
+        ("u", "select 3L as id", {}),
+    ):
+        report = shop.publish(sql, table=table, **more)
+        assert "holds data of" in str(report.error)
+    assert (shop.rows("of_whole"), shop.rows("of_part")) == ([(7,)], [(7,)])
+    shop.sql("alter table {t} drop partition (d = 'z')")
+    shop.published("select 3 as id, 'x' as d", partition_by=["d"])
+
+
 def test_a_schema_that_changes_again_and_again_leaves_no_old_folder(shop: Shop) -> None:
     """Each time a managed table steps aside whose rows lie in a version: Spark's own catalog moves its files along."""
     shop.sql("create table {t} using parquet as select 1 as id")
@@ -275,3 +297,22 @@ def test_a_schema_that_changes_again_and_again_leaves_no_old_folder(shop: Shop) 
     assert shop.rows() == [(5, "x")]
     assert [path.name for path in Path(home).iterdir() if path.name.startswith("__planproof_")] == []
     assert {path.parent.name for path in Path(home).rglob("*.parquet")} == {"t"}
+
+
+@pytest.mark.parametrize("at", keep_quick([8, 11, 14, 17], 11))
+def test_a_killed_publish_of_a_table_in_the_folder_of_another_one_is_settled(
+    shop: Shop, tmp_path: Path, at: int, dying: Any, killed: type[BaseException]
+) -> None:
+    around, lake = f"{shop.database}.around", f"location '{tmp_path}/lake'"
+    shop.sql(f"create table {around} using parquet partitioned by (p) {lake} as select 9 as id, 1 as p")
+    place = f"{tmp_path}/lake/in/t"
+    shop.sql(f"create table {{t}} using parquet partitioned by (d) location '{place}' as select 1 as id, 'x' as d")
+    frail, _ = dying(at)
+    with pytest.raises(killed):
+        Guard(frail).publish(Model(shop.t, "select 2L as id, 'x' as d", partition_by=["d"]))
+    owner._running.clear()
+    (report,) = Guard(shop.spark).recover()
+    assert report.outcome in ("published", "rejected"), report.error
+    assert shop.rows() == ([(2, "x")] if report.outcome == "published" else [(1, "x")]), report.findings
+    assert shop.rows("around") == [(9, 1)]
+    shop.published("select 3L as id, 'x' as d", partition_by=["d"])

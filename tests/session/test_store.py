@@ -99,6 +99,26 @@ def test_nothing_is_moved_over_something(store: Any, tmp_path: Path) -> None:
         store.move(str(tmp_path / "gone"), str(tmp_path / "there"))
 
 
+def test_a_file_goes_to_another_device_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, old, new = LocalStore(), str(tmp_path / "here/part.parquet"), str(tmp_path / "there/x=1/part.parquet")
+    store.write(old, "rows")
+    store.write(str(tmp_path / "here/.part.parquet.crc"), "sum")
+    rename, seen = os.rename, []
+
+    def refuse(source: str, target: str) -> None:
+        seen.append(sorted(os.listdir(os.path.dirname(target))))
+        if os.path.dirname(source) != os.path.dirname(target):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    store.move(old, new)
+    assert (os.listdir(tmp_path / "here"), store.read(new)) == ([], "rows")
+    assert sorted(os.listdir(tmp_path / "there/x=1")) == [".part.parquet.crc", "part.parquet"]
+    with pytest.raises(SparkFailure, match="cross-device"):
+        store.move(str(tmp_path / "here"), str(tmp_path / "there/here"))
+
+
 def test_a_versions_age_is_that_of_its_files(store: Any, tmp_path: Path) -> None:
     """Some stores say of every folder that it was changed just now."""
     store.write(str(tmp_path / "v1/part.parquet"), "rows")

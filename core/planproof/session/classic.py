@@ -35,7 +35,7 @@ from planproof.session.protocol import (
     Transactional,
     Written,
 )
-from planproof.session.schemas import declared_schema, physical_schema
+from planproof.session.schemas import declared_schema, filled_columns, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
@@ -341,7 +341,8 @@ class ClassicSession(FrameSession):
         temporary = kind == "VIEW" and bool(self._catalog.isTempView(identifier))
         provider = option_text(entry.provider())
         is_table = kind in ("MANAGED", "EXTERNAL")
-        registered = declared_schema(entry.schema().json())
+        form = str(entry.schema().json())
+        registered = declared_schema(form)
         # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
         of_files = is_table and str(provider).lower() == "parquet"
         if of_files:
@@ -363,6 +364,7 @@ class ClassicSession(FrameSession):
             not partition_by or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
             None if is_table else option_text(entry.viewText()),
             str(entry.createTime()),
+            filled_columns(form),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:

@@ -66,6 +66,7 @@ def parse_relation(name: str, text: str) -> StoredTable:
         str(form.get("partition_provider")).lower() == "catalog",
         text=None if is_table else form.get("view_text"),
         created=str(form.get("created_time")),
+        filled=tuple(c["name"] for c in form["columns"] if c.get("default") is not None),
     )
 
 

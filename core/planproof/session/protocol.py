@@ -81,7 +81,7 @@ class StoredTable:
     query sees, and char and varchar lengths. `tracked`: the catalog holds the partitions, and this session has Spark
     use them (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's query, None where this route does not
     tell it. `created`: when it was made, as this route spells it; a relation that was dropped and made again has
-    another.
+    another. `filled` are columns with a default, which a file without them may hold.
     """
 
     name: str
@@ -97,6 +97,7 @@ class StoredTable:
     tracked: bool = True
     text: str | None = None
     created: str | None = None
+    filled: tuple[str, ...] = ()
 
     @property
     def is_plain_parquet(self) -> bool:

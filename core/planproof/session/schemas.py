@@ -21,6 +21,11 @@ def declared_schema(form: str) -> PhysicalSchema:
     return _schema(json.loads(form))
 
 
+def filled_columns(form: str) -> tuple[str, ...]:
+    """The columns that a file without them holds a value in (`ResolveDefaultColumns.existenceDefaultValues`)."""
+    return tuple(f["name"] for f in json.loads(form)["fields"] if "EXISTS_DEFAULT" in f["metadata"])
+
+
 def _schema(form: Any) -> PhysicalSchema:
     struct = from_json(form)
     assert isinstance(struct, Struct)

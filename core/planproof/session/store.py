@@ -231,11 +231,11 @@ class LocalStore:
             if os.path.lexists(new):
                 raise FileExistsError(f"{target} exists")
             os.makedirs(os.path.dirname(new), exist_ok=True)
-            os.rename(old, new)
+            _rename(old, new)
             # Hadoop's local file system keeps a file's checksum beside it.
             checksum = _checksum_path(old)
             if os.path.lexists(checksum):
-                os.replace(checksum, _checksum_path(new))
+                _rename(checksum, _checksum_path(new))
         except OSError as error:
             raise SparkFailure(f"cannot move {source} to {target}: {error}") from error
 
@@ -268,6 +268,21 @@ def _sync_names(path: str) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _rename(old: str, new: str) -> None:
+    """A partition's folder, or the one that a table's folder links to, may be on another device than what is staged:
+    there a file is copied, and has its name once it is whole. Spark does not read one whose name begins with a dot."""
+    try:
+        os.rename(old, new)
+    except OSError as error:
+        if error.errno != errno.EXDEV or os.path.isdir(old):
+            raise
+        folder, name = os.path.split(new)
+        half = os.path.join(folder, f".{name}.tmp")
+        shutil.copyfile(old, half)
+        os.replace(half, new)
+        os.unlink(old)
 
 
 def _checksum_path(path: str) -> str:

@@ -37,7 +37,10 @@ AT_ONCE = 8
 
 @dataclass
 class Seen:
-    """The files of one version. `columns` by names in lower case; `keys` are the values of partition columns."""
+    """The files of one version. `columns` by names in lower case; `keys` are the values of partition columns. A file
+    without a column holds NULL there, as readers see it, or what the column is `filled` with."""
+
+    filled: frozenset[str] = frozenset()
 
     rows: int = 0
     columns: dict[str, Extent] = field(default_factory=dict)
@@ -46,8 +49,10 @@ class Seen:
     def add(self, rows: int, found: Mapping[str, Extent], wanted: Sequence[str]) -> None:
         self.rows += rows
         for name in wanted:
-            # A file without the column holds NULL there, as readers see it.
-            new = found.get(name, Extent(rows)) if rows else Extent(0)
+            lacking = (
+                Extent(None, unknown="older files hold the column's default") if name in self.filled else Extent(rows)
+            )
+            new = found.get(name, lacking) if rows else Extent(0)
             known = self.columns.get(name)
             self.columns[name] = new if known is None else known.join(new)
 
@@ -93,8 +98,9 @@ def _compare(
     job: Job, target: StoredTable | None, will: PhysicalSchema, before: Listing | None, after: Listing
 ) -> TableChange:
     footers = _Footers(job.session)
-    old = None if target is None or before is None else _describe_version(footers, target.schema, before)
-    new = _describe_version(footers, will, after)
+    filled = frozenset(map(fold_name, target.filled)) if target is not None else frozenset()
+    old = None if target is None or before is None else _describe_version(footers, target.schema, before, filled)
+    new = _describe_version(footers, will, after, filled)
     if new.unread is not None and job.draft.effect is Effect.REPLACES:
         new = replace(new, rows=job.draft.rows)
     return TableChange(old, new)
@@ -152,11 +158,11 @@ class _Footers:
         self._session = session
         self._known: dict[str, tuple[int, Mapping[str, Extent]]] = {}
 
-    def read(self, schema: PhysicalSchema, files: Sequence[DataFile]) -> Seen:
+    def read(self, schema: PhysicalSchema, files: Sequence[DataFile], filled: frozenset[str]) -> Seen:
         paths = [file.path for file in files if file.path not in self._known]
         if paths:
             self._fetch(paths)
-        seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
+        seen, types = Seen(filled), ByColumn((f.name, f.type) for f in schema)
         for file in files:
             rows, columns = self._known[file.path]
             keys = {fold_name(n): partition_extent(types.get(fold_name(n)), text, rows) for n, text in file.partition}
@@ -184,9 +190,11 @@ def _fetch_footers(session: Session, paths: Sequence[str]) -> list[bytes]:
         return list(pool.map(session.footer, paths))
 
 
-def _describe_version(footers: _Footers, schema: PhysicalSchema, files: Listing) -> TableVersion:
+def _describe_version(
+    footers: _Footers, schema: PhysicalSchema, files: Listing, filled: frozenset[str]
+) -> TableVersion:
     try:
-        seen = footers.read(schema, files())
+        seen = footers.read(schema, files(), filled)
     except _FAILURES as error:
         return TableVersion(None, unread=str(error))
     return TableVersion(seen.rows, tuple(_describe_values(f.name, f.type, seen) for f in schema))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
+from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
@@ -58,6 +59,12 @@ def list_declared(model: Judged, *kinds: str) -> list[Constraint]:
     """The declared constraints of some kinds, in order."""
     declared = model.contract.constraints if model.contract else ()
     return [c for c in declared if c.kind in kinds]
+
+
+def looks_at_all(job: Job) -> bool:
+    """Whether what is promised is counted over all rows that the table will hold."""
+    keys = list_declared(job.model, *OF_THE_WHOLE)
+    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None or bool(job.keys)
 
 
 def _count_checks(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:

@@ -16,7 +16,7 @@ from planproof.judge.effect import Effect
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.publish.audit import limits
 from planproof.publish.audit.changes import change
-from planproof.publish.audit.constraints import checks, judge_constraints
+from planproof.publish.audit.constraints import checks, judge_constraints, looks_at_all
 from planproof.publish.audit.hazards import decide_hazards
 from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.materialize.materialization import Job
@@ -45,6 +45,9 @@ def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSc
     session shows the optimizer's): a file may then promise more.
     """
     entry, draft = publication.entry, job.draft
+    reads_target = entry.effect.is_partial or draft.settings.limits or job.keys
+    if job.target is not None and job.target.kind == "table" and reads_target and looks_at_all(job):
+        publication.refresh()  # This session may have listed the files before another one wrote rows.
     if publication.final is not None:
         draft.read(Claim("executed", publication.final))
         draft.add(physical.check_written(planned, publication.final))

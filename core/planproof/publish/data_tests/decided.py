@@ -39,7 +39,8 @@ MOST_STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """All files of a relation, on this machine, and its columns as Spark reads them; no file holds those `beside`."""
+    """All files of a relation, on this machine, and its columns as Spark reads them; no file tells of those
+    `beside`."""
 
     paths: tuple[str, ...]
     schema: PhysicalSchema
@@ -297,7 +298,7 @@ def find_stored(session: Session, table: StoredTable | None) -> Stored | None:
     if table is None or not table.is_plain_parquet or table.location is None:
         return None
     if not table.partition_by:
-        return find_stored_below(session, [decode_uri(table.location)], table.schema)
+        return find_stored_below(session, [decode_uri(table.location)], table.schema, table.filled)
     if not table.tracked:
         return None
     try:
@@ -306,7 +307,7 @@ def find_stored(session: Session, table: StoredTable | None) -> Stored | None:
         return None
     if found is None or len(found) > MOST_PARTITIONS:
         return None
-    return find_stored_below(session, found, table.schema, table.partition_by)
+    return find_stored_below(session, found, table.schema, (*table.partition_by, *table.filled))
 
 
 def find_stored_below(

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from planproof.judge.effect import Effect
-from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
+from planproof.publish.audit.constraints import looks_at_all
 from planproof.publish.delta.actions import LOG, UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.delta.written import WrittenTable
@@ -374,12 +374,6 @@ def _has_name(job: Job, base: LogState) -> bool:
     table = job.session.registered_table(job.names.target.quoted) if base.version >= 0 else None
     stored = table.location if table is not None else None
     return stored is not None and is_same_location(decode_uri(stored), base.location)
-
-
-def looks_at_all(job: Job) -> bool:
-    """Whether what is promised is counted over all rows that the table will hold."""
-    keys = list_declared(job.model, *OF_THE_WHOLE)
-    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None or bool(job.keys)
 
 
 def _name_operation(strategy: str, incremental_strategy: str) -> Operation:

@@ -23,6 +23,10 @@ _NOT_CHANGED = {"identityColumns": "identity columns, whose next value is kept i
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
 
 
+_MODE = "spark.databricks.delta.properties.defaults.columnMapping.mode"
+"""What a new table's mode is in this session, where its properties say none."""
+
+
 def refuse_replacement(job: Job, base: LogState, wanted: str | None, maps: bool = False) -> None:
     """Raises `Refused`. `wanted` is the location that the model asks for; `maps`: Delta itself writes the table's
     files, and names columns in them as the table does."""
@@ -64,7 +68,8 @@ def refuse_clone(job: Job, base: LogState, forbidden: str | None) -> None:
 
 def _maps(job: Job) -> bool:
     given = job.model.options.get("tblproperties") or {}
-    return str(given.get("delta.columnMapping.mode", "none")) != "none"
+    mode = given.get("delta.columnMapping.mode") or job.session.setting(_MODE)
+    return str(mode or "none") != "none"
 
 
 def _refuse_features(job: Job, base: LogState, refused: dict[str, str]) -> None:

@@ -18,6 +18,7 @@ from planproof.publish.transaction.names import (
     is_within,
     join,
     make_version,
+    parent,
     refuse_unspeakable,
     versions_folder,
 )
@@ -121,16 +122,26 @@ def _shares_folder(session: Session, names: Names, prior: Prior | None, native: 
 
 
 def _refuse_shared(publication: JournaledPublication) -> None:
-    """A managed table's folder goes with it, and with all that others have put into it."""
+    """A managed table's folder goes with it, those of its partitions too, and with all that others have put there."""
+    for location in _list_leaving(publication):
+        holder = Holdings(publication.session).holder(location, [RelationName.parse(publication.entry.target)])
+        if holder is not None:
+            raise Refused(
+                f"{location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "
+                f"{holder}, too: give {holder} a folder of its own"
+            )
+
+
+def _list_leaving(publication: JournaledPublication) -> list[str]:
+    """The folders that a managed table is about to leave in which another table may have data: none that planproof
+    made, nor its default place, as long as nothing lies there but its own files."""
     prior, replaced = publication.entry.prior, publication.replaced
-    if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:
-        return
-    holder = Holdings(publication.session).holder(prior.location, [RelationName.parse(publication.entry.target)])
-    if holder is not None:
-        raise Refused(
-            f"{prior.location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "
-            f"{holder}, too: give {holder} a folder of its own"
-        )
+    if prior is None or not prior.managed or prior.location is None or replaced is None:
+        return []
+    is_default = is_within(prior.location, publication.entry.native) and not replaced.others
+    elsewhere = {parent(name) for name in replaced.own | replaced.others if re.match("[a-z][a-z0-9+.-]*:|/", name)}
+    found = [*([] if is_default else [prior.location]), *sorted(elsewhere)]
+    return [location for location in found if not publication.is_version(location)]
 
 
 def _refuse_occupied(store: Store, entry: Entry) -> None:

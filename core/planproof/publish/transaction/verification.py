@@ -113,11 +113,11 @@ class Verification:
         if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
             self._expect_place("stage_location", entry.stage_location, managed)
         self._refuse_link("stage_location", entry.stage_location, parent(entry.stage_location))
-        self.guest = self._holdings.holder(entry.stage_location, self._list_own_names())
+        self.guest = self._holdings.guest(entry.stage_location, self._list_own_names())
         if entry.place is not None:
             data = entry.stage_location.partition(f"/{PREFIX}/")[0]
             self._expect_place("place", entry.place, [join(data, self._target.last)])
-            self.guest = self.guest or self._holdings.holder(entry.place, self._list_own_names())
+            self.guest = self.guest or self._holdings.guest(entry.place, self._list_own_names())
 
     def _verify_prior(self, homes: list[str]) -> None:
         prior = self._entry.prior

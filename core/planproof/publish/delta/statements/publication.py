@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from planproof.judge.effect import Effect
+from planproof.publish.audit.constraints import looks_at_all
 from planproof.publish.delta.actions import LOG, UnknownAction, list_added_paths, read_action
-from planproof.publish.delta.publication import PATIENCE, looks_at_all
+from planproof.publish.delta.publication import PATIENCE
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
