@@ -9,6 +9,7 @@ import pytest
 
 from planproof import Guard, Model
 from planproof.publish.transaction import owner
+from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 
@@ -101,6 +102,25 @@ def test_what_stays_for_a_late_call_is_swept_by_a_later_publish(
     assert len(list(home.iterdir())) == 2, "the newest version and the one before"
 
 
+def test_what_killed_publishes_of_a_table_leave_that_lies_in_its_own_folder_is_swept(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    home = Path(spark.table(name).inputFiles()[0].removeprefix("file://")).parents[1] / "__planproof" / "t"
+    for _ in range(2):
+        with pytest.MonkeyPatch.context() as patch:
+            hold_back(patch, "SET LOCATION", Killed())
+            with pytest.raises(Killed):
+                Guard(spark.newSession()).publish(Model(name, "select 2 as id"))
+        monkeypatch.setattr(owner, "_running", set())
+        assert [r.outcome for r in Guard(spark.newSession()).recover()] == ["rejected"]
+    assert len(list(home.iterdir())) == 2, "calls of theirs may come late"
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0)
+    assert Guard(spark.newSession()).publish(Model(name, "select 3 as id")).outcome == "published"
+    assert len(list(home.iterdir())) == 1
+
+
 def test_an_owner_who_slept_longer_than_versions_are_kept_harms_nothing(
     database: str, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +129,7 @@ def test_an_owner_who_slept_longer_than_versions_are_kept_harms_nothing(
     spark.sql(f"create table {name} using parquet as select 1 as id")
     with pytest.MonkeyPatch.context() as patch:
         held = hold_back(patch, "SET LOCATION", Killed())
+        patch.setattr(Lock, "release", lambda self: None)  # Who sleeps gives nothing back.
         with pytest.raises(Killed):
             Guard(spark.newSession()).publish(Model(name, "select 2 as id"))
     assert [r.outcome for r in Guard(spark.newSession()).recover(force=True)] == ["rejected"]

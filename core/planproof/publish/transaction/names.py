@@ -147,12 +147,16 @@ def quarantine_of(target: RelationName) -> RelationName:
     return target.sibling(f"{target.last}__quarantine")
 
 
-def make_version(folder: str, current: str | None, stamp: str) -> str:
+def make_version(folder: str, current: str | None, stamp: str, identity: Sequence[str | None] = (None,)) -> str:
     """A new version directory in a table's folder, with the table's own mark: the one that its current version has.
 
-    Old versions are swept by that mark, so that a table of the same name in another metastore loses none.
+    Old versions are swept by that mark, so that a table of the same name in another metastore loses none. A table that
+    lies in no version gets its mark from its `identity`, so that what a killed publish leaves is its own, too:
+    metastore and table; where some of it is None, nobody knows it.
     """
     own = mark_of(current) if current is not None and is_within(current, folder) else None
+    if own is None and None not in identity:
+        own = hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:8]
     return join(folder, f"{own or uuid.uuid4().hex[:8]}.{stamp}")
 
 
