@@ -250,6 +250,17 @@ def test_a_key_that_another_session_has_written_is_counted(spark: Any, database:
     assert [row[0] for row in found] == [1, 7]
 
 
+def test_a_key_that_refers_to_what_another_session_has_written_is_found(spark: Any, database: str) -> None:
+    guard, parent = Guard(spark.newSession()), f"{database}.customers"
+    key = {"kind": "foreign_key", "columns": ["id"], "expression": f"{parent} (id)"}
+    spark.sql(f"create table {parent} using parquet as select 1 as id")
+    assert guard.session.rows(f"select count(*) from {parent}") == [(1,)]
+    spark.sql(f"insert into {parent} values (2)")
+    model = Model(f"{database}.orders", "select 2 as id", contract=Contract([("id", "int", True)], [key]))
+    report = guard.publish(model)
+    assert report.outcome == "published", report.findings
+
+
 @pytest.mark.parametrize(
     "name", keep_quick(["location", "rename", "partitions", "table to view"], "location", "partitions")
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from planproof.contract import Constraint
 from planproof.invariants import count_queries
@@ -91,6 +92,10 @@ def _count_foreign_key(session: Session, constraint: Constraint, relation: str, 
         query = count_queries.foreign_key_query(relation, constraint.columns, *referred)
     except AnalysisError as error:
         return _report_unreadable(constraint, str(error))
+    if referred[0] != whole:
+        # This session may have listed its files before another one wrote the rows that are referred to.
+        with suppress(AnalysisError, SparkFailure):
+            session.rows(f"REFRESH TABLE {referred[0]}")
     return _count_rows(session, constraint, query, _DANGLE)
 
 
