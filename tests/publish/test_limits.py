@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planproof import Guard, Model
+from planproof import Contract, Guard, Model
 from planproof.limits import Fresh, Limits, Nulls
 from planproof.report.run import run_report
 from planproof.settings import Settings, SettingsError
@@ -133,6 +133,9 @@ def test_older_files_hold_the_default_of_a_column_that_was_added_later(spark: An
     assert (report.outcome, codes(report)) == ("published", [("PP511", "proved")]), report.findings
     assert publish(spark, name, "select 2 as id, cast(null as int) as v", limits, **append).outcome == "rejected"
     assert sorted(tuple(row) for row in spark.newSession().table(name).collect()) == [(1, 42), (2, 3)]
+    audited = Guard(spark).audit(name, Contract([("id", "int", True), ("v", "int", True)]))
+    assert audited.outcome == "audited"
+    assert "missing" not in {finding.found for finding in audited.findings}
 
 
 def test_freshness(spark: Any, database: str) -> None:

@@ -44,19 +44,26 @@ _DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INT: 10, LONG: 20}
 
 
 def check(
-    now: PhysicalSchema, footers: Sequence[Footer], partition_by: Sequence[str] = (), case_sensitive: bool = False
+    now: PhysicalSchema,
+    footers: Sequence[Footer],
+    partition_by: Sequence[str] = (),
+    case_sensitive: bool = False,
+    filled: Sequence[str] = (),
 ) -> list[Finding]:
-    """Each stored file against the schema that the table has, or that the model writes, now.
+    """Each stored file against the schema that the table has, or that the model writes, now. A file need not have the
+    columns that are `filled` with a default.
 
     Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
     does not see what the file holds.
     """
-    away = ColumnNames(partition_by)
+    away, optional = ColumnNames(partition_by), ColumnNames(filled)
     wanted = [f for f in now if f.name not in away]
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
-            found += [(finding, footer.files) for finding in _compare_file(wanted, footer, case_sensitive)]
+            held = ColumnNames(footer.schema.names)
+            expected = [f for f in wanted if f.name in held or f.name not in optional]
+            found += [(finding, footer.files) for finding in _compare_file(expected, footer, case_sensitive)]
             found += [(finding, footer.files) for finding in _find_unread(wanted, footer, away)]
             if not case_sensitive:
                 found += [(finding, footer.files) for finding in _find_ambiguous(wanted, footer)]

@@ -180,4 +180,4 @@ def _read_partitions(draft: Draft, session: Session, relation: str, table: Store
     for part in partitions_of(session, relation, table):
         paths += session.files(part.local)
     draft.add(_find_unseen_files(session, table, paths))
-    return read_paths(draft, drop_empty_files(draft, paths), None, table.partition_by, session, table.schema)
+    return read_paths(draft, drop_empty_files(draft, paths), None, table.partition_by, session, table)

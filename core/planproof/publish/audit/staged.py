@@ -158,7 +158,7 @@ def read_files(
     if table.location is None:
         draft.mark_data_unread(f"{table.name} has no location")
         return None
-    registered_as = table.schema if planned is None else None
+    registered_as = table if planned is None else None
     location, partition_by = decode_uri(table.location), table.partition_by
     return _read_facts_below(draft, session, location, planned, partition_by, registered_as, flags)
 
@@ -169,7 +169,7 @@ def _read_facts_below(
     location: str,
     planned: PhysicalSchema | None,
     partition_by: Sequence[str] = (),
-    registered_as: PhysicalSchema | None = None,
+    registered_as: StoredTable | None = None,
     flags: bool = True,
 ) -> Facts | None:
     paths, reason = _list_files(session, location)
@@ -195,7 +195,7 @@ def read_paths(
     planned: PhysicalSchema | None,
     partition_by: Sequence[str],
     session: Session,
-    registered_as: PhysicalSchema | None = None,
+    registered_as: StoredTable | None = None,
     of_format: Sequence[str] = (),
     flags: bool = True,
 ) -> Facts | None:
@@ -219,7 +219,8 @@ def read_paths(
         return None
     draft.read(claim)
     if registered_as is not None:
-        draft.add(drift.check(registered_as, footers, tuple(partition_by), session.conf.case_sensitive))
+        table, is_exact = registered_as, session.conf.case_sensitive
+        draft.add(drift.check(table.schema, footers, tuple(partition_by), is_exact, table.filled))
     else:
         found = file_schemas.check(planned, footers, tuple(partition_by), of_format)
         draft.add(f for f in found if flags or f.promised != "nullable")

@@ -218,7 +218,8 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
         _, footers = files.read(list(dict.fromkeys([*paths[::step], *paths[-1:]])), job.session)
     except (FooterError, Undecodable, SparkFailure):
         return []  # The delta is not at fault. `planproof audit` says what is wrong with the files.
-    found = drift.check(relax_schema(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
+    is_exact = job.session.conf.case_sensitive
+    found = drift.check(relax_schema(target.schema), footers, target.partition_by, is_exact, target.filled)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 
