@@ -27,9 +27,11 @@ class VersionNote:
 
 
 def write_note(store: Store, version: str, files: Iterable[str] | None) -> None:
-    """Spark does not read a file whose name begins with `_`."""
+    """Spark does not read a file whose name begins with `_`. Nothing depends on the note: where it cannot be written, or
+    is lost with its machine, what comes later is not told."""
     note = VersionNote(None if files is None else tuple(sorted(files)))
-    store.write(_place(version), json.dumps(asdict(note)))
+    with suppress(SparkFailure):
+        store.write(_place(version), json.dumps(asdict(note)), lasting=False)
 
 
 def delete_note(store: Store, folder: str) -> None:
