@@ -27,8 +27,8 @@ class VersionNote:
 
 
 def write_note(store: Store, version: str, files: Iterable[str] | None) -> None:
-    """Spark does not read a file whose name begins with `_`. Nothing depends on the note: where it cannot be written, or
-    is lost with its machine, what comes later is not told."""
+    """Spark does not read a file whose name begins with `_`. No publish fails for its note: without one, what comes
+    later is not told, and what an evicted owner has staged is kept for a shorter time."""
     note = VersionNote(None if files is None else tuple(sorted(files)))
     with suppress(SparkFailure):
         store.write(_place(version), json.dumps(asdict(note)), lasting=False)
