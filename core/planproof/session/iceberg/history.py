@@ -47,8 +47,9 @@ def list_partitions(snapshot: Any, io: Any) -> set[str]:
 
 
 def has_added_rows(catalogs: Catalogs, io: Any, base: Any | None, now: Any, among: set[str] | None) -> bool:
-    """Whether others have added rows on the way from one state to a later one; `among`: in one of these partitions."""
-    if base is None or base.uuid() != now.uuid():
+    """Whether others have added rows on the way from one state to a later one, which may be another table's that they
+    have made in its place; `among`: in one of these partitions."""
+    if base is None:
         return now.currentSnapshot() is not None
     added = (one for one, rows in placing.list_added(catalogs, base, now) if rows)
     return any(among is None or among & list_partitions(one, io) for one in added)
