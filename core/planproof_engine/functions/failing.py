@@ -65,7 +65,7 @@ def _list_computed(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Lambda) or (isinstance(expr, Call) and expr.function.name.startswith("try_")):
         return
     yield expr
-    if isinstance(expr, Call) and expr.function.name == "typeof":
+    if isinstance(expr, Call) and expr.function.name in ("collation", "typeof"):
         return  # The type alone is looked at.
     lazy = isinstance(expr, Call) and expr.function.name in _LAZY
     for child in expr.children[:1] if lazy else expr.children:
