@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP
-from decimal import Decimal as Number
 
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
@@ -19,7 +17,7 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, colu
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.constants import constant, find_text
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
@@ -40,7 +38,6 @@ from planproof_engine.types import (
     Map,
     Nanos,
     Time,
-    is_integral,
     is_numeric,
     is_string,
     same_type,
@@ -228,17 +225,7 @@ def _compute_text(value: Expr, conf: Conf) -> str | None:
     text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
     if value.type == DATE and isinstance(text, str) and is_date(text):
         return str(date(text, conf).value)
-    found = constant(value, "PIVOT") if is_computable(value) else None
-    if isinstance(value.type, Decimal) and isinstance(found, (int, float, Number)):
-        return format(Number(str(found)).quantize(Number(1).scaleb(-value.type.scale), ROUND_HALF_UP), "f")
-    if value.type == DOUBLE and isinstance(found, (int, float)) and _PLAIN[0] <= abs(found) < _PLAIN[1]:
-        return repr(float(found))
-    known = is_string(value.type) or is_integral(value.type) or value.type == DATE
-    return str(found) if known and found is not None else None
-
-
-_PLAIN = (1e-3, 1e7)
-"""Between which numbers Java's text of a double has no exponent (`Double.toString`)."""
+    return find_text(value)
 
 
 def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:
