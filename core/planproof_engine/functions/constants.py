@@ -12,11 +12,12 @@ from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 from typing import Any
 
-from planproof_engine.expr.function import EITHER, Mismatch
+from planproof_engine.expr.function import EITHER, FIRST, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.floats import format_java_double, round_float
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
+    BOOLEAN,
     DATE,
     DOUBLE,
     FLOAT,
@@ -88,7 +89,7 @@ def _compute(expr: Expr) -> Value:
     return _compute_call(expr, [_compute(a) for a in args])
 
 
-_CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
+_CASTS = ("bigint", "boolean", "date", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
 _CHOOSING = ("and", "coalesce", "if", "ifnull", "nvl", "or", "when")
 _DECIDED = {"and": False, "or": True}
 """What decides the whole, whatever the other operand is."""
@@ -124,9 +125,9 @@ def _compute_call(call: Call, values: list[Value]) -> Value:
     compute = COMPUTED.get(signature.name)
     if compute is None:
         raise _Uncomputed
-    if signature.nullable is EITHER and None in values:
+    if (signature.nullable is EITHER and None in values) or (signature.nullable is FIRST and values[0] is None):
         return None
-    if signature.name in _COMPARING and not all(a.type == STRING or is_numeric(a.type) for a in call.args):
+    if signature.name in _OF_EQUALS and not all(a.type == STRING or is_numeric(a.type) for a in call.args):
         raise _Uncomputed
     found = compute(values)
     return found if isinstance(found, bool) else _fit(found, call.type)
@@ -167,9 +168,17 @@ def _convert(value: Value, cast: Cast) -> Value:
         return value
     if target == DATE and cast.child.type in (TIMESTAMP, TIMESTAMP_NTZ) and _DAY.match(value):
         return value[:10]
+    if target == BOOLEAN and (isinstance(value, bool) or is_integral(cast.child.type)):
+        return bool(value)
+    if target == BOOLEAN and is_string(cast.child.type) and value.strip().lower() in TRUTHS:
+        return value.strip().lower() in TRUTHS[:5]
     if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
         return _hold(_read_number(value, cast), target)
     raise _Uncomputed
+
+
+TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
+"""The texts that are a BOOLEAN, those of true first (`SparkStringUtils.isTrueString`)."""
 
 
 def _hold(number: float | Number | None, target: DataType) -> Value:
@@ -313,9 +322,15 @@ _COMPARING: Mapping[str, Callable[[list[Value]], Value]] = {
     ">=": _comparison(operator.ge),
 }
 
+_OF_EQUALS = (*_COMPARING, "<=>", "in")
+
 COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     **_COMPARING,
     **dict.fromkeys(("not", "!"), _for_values_of(bool, operator.not_)),
+    "<=>": lambda values: values[0] is values[1] if None in values else _COMPARING["="](values),
+    "in": lambda values: any(v == values[0] for v in values[1:]) if len({type(v) for v in values}) == 1 else None,
+    "positive": lambda values: values[0],
+    **dict.fromkeys(("format_string", "printf"), _for_values_of(str, lambda text: None if "%" in text else text)),
     "isnull": lambda values: values[0] is None,
     "isnotnull": lambda values: values[0] is not None,
     "+": _arithmetic(operator.add),
@@ -337,6 +352,7 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "least": _extreme(min),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), _for_values_of(str, len)),
     "concat": _for_values_of(str, lambda *texts: "".join(texts)),
+    "initcap": _for_values_of(str, lambda text: " ".join(w[:1].upper() + w[1:].lower() for w in text.split(" "))),
     "lower": _for_values_of(str, str.lower),
     "upper": _for_values_of(str, str.upper),
     "replace": _for_values_of(str, lambda text, old, new="": text.replace(old, new) if old else text),

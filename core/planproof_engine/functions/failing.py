@@ -12,7 +12,7 @@ from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
-from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.constants import TRUTHS, constant, is_computable
 from planproof_engine.types import (
     BOOLEAN,
     BYTE,
@@ -102,9 +102,6 @@ def _find_value(expr: Expr, kind: type) -> Any:
     return value if type(value) is kind else None
 
 
-_TRUTHS = frozenset(("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"))
-
-
 def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
     if isinstance(target, Array) and isinstance(child, Call) and child.function.name == "array":
         return any(_fails(value, target.element, ansi) for value in child.args)
@@ -114,7 +111,7 @@ def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
             whole = re.fullmatch(r"\s*([+-]?\d{1,99})\s*", text)
             return whole is None or _overflows(int(whole[1]), target)
         if ansi and target == BOOLEAN:
-            return text.strip().lower() not in _TRUTHS
+            return text.strip().lower() not in TRUTHS
         takes = ansi and (is_numeric(target) or target in _MOMENTS)
         return (takes or isinstance(target, Interval)) and is_no_value(text)
     value = child.value if isinstance(child, Literal) and is_numeric(child.type) else None

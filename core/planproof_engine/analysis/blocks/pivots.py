@@ -17,7 +17,7 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, colu
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.constants import constant, find_text
+from planproof_engine.functions.constants import TRUTHS, constant, find_text
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
@@ -147,6 +147,8 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
+    if isinstance(node, q.Column) and isinstance(value, Call):
+        return pretty(value), value  # `current_date` is a `NamedExpression` (`LiteralFunctionResolution`).
     texts = [_cast_to_text(m, ctx, node) for m in members]
     return (texts[0] if members[0] is value else "{" + ", ".join(texts) + "}"), value
 
@@ -161,13 +163,10 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
             raise ctx.env.make_mismatch_error(mismatch, node) from None
-    elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
+    elif (key.type == BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == DATE and not is_date(text)):
         raise ctx.env.make_error(
             "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
         )
-
-
-_TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
 def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
