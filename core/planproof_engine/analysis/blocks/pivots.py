@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
+from planproof_engine.analysis.blocks.values import is_of_now
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.analysis.expressions.moments import date, is_date
@@ -127,6 +128,10 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         raise ctx.env.make_error(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
+    if not ctx.conf.before("4.0") and ctx.conf.before("4.3") and is_of_now(value):
+        if ctx.conf.before("4.1"):
+            raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
+        raise ctx.env.make_unknown("a PIVOT value as of now", node)
     members = _split_value(value, keys)
     if members is None:
         raise ctx.env.make_error(

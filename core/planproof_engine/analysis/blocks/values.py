@@ -88,7 +88,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     for value in (v for row in rows for v in row):
         evaluated = transform_down(value, _fold_type)
         computed = content(evaluated) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(evaluated)
-        late = not env.conf.before("4.0") and _is_of_now(value)  # Such a value is taken as it is.
+        late = not env.conf.before("4.0") and is_of_now(value)  # Such a value is taken as it is.
         if computed or (not late and any(_is_no_constant(e, env) for e in evaluated.walk())):
             raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
@@ -107,7 +107,7 @@ def _fold_type(expr: Expr) -> Expr | None:
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Refuses a value that raises where Spark computes it, cast to the type of its column. Where one is as of now, it
     computes none yet (`EvaluateUnresolvedInlineTable.earlyEvalIfPossible`)."""
-    if any(_is_of_now(v) for row in rows for v in row):
+    if any(is_of_now(v) for row in rows for v in row):
         return
     for at, row in enumerate(rows):
         for value, column in zip(row, typed):
@@ -132,7 +132,7 @@ _UNFOLDED_BEFORE_4 = (*_UNFOLDED, "current_catalog", "current_user", "parse_url"
 _UNFOLDED_SINCE_4 = (*_UNFOLDED, "try_parse_url", "try_url_decode", "zeroifnull")
 
 
-def _is_of_now(value: Expr) -> bool:
+def is_of_now(value: Expr) -> bool:
     return any(isinstance(e, Call) and e.function.name in _OF_NOW for e in value.walk())
 
 
