@@ -133,6 +133,7 @@ _UNFOLDED_SINCE_4 = (*_UNFOLDED, "try_parse_url", "try_url_decode", "zeroifnull"
 
 
 def is_of_now(value: Expr) -> bool:
+    """Whether it has a call whose value is that of the moment or the session: `ComputeCurrentTime` gives it later."""
     return any(isinstance(e, Call) and e.function.name in _OF_NOW for e in value.walk())
 
 
