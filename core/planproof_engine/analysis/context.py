@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -13,7 +13,7 @@ from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Column, Expr, Outer
+from planproof_engine.expr import Alias, Expr, Outer
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Span
 from planproof_engine.functions.registry import Registry
@@ -182,7 +182,7 @@ class Context:
     windows: dict[str, q.Window] = field(default_factory=dict)
     clause: str = "SELECT"
     grouping: tuple[Expr, ...] | None = None
-    time_windows: dict[Expr, Column] = field(default_factory=dict)
+    time_windows: Mapping[Expr, Expr] = field(default_factory=dict)
     shown: Scope | None = None
     aliases_first: bool = False
 

@@ -5,21 +5,29 @@ Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 from typing import Any
 
-from planproof_engine.expr.function import EITHER, Mismatch
+from planproof_engine.expr.function import EITHER, FIRST, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
+from planproof_engine.functions.floats import format_java_double, round_float
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
+    BOOLEAN,
     DATE,
+    DOUBLE,
+    FLOAT,
     LONG,
+    STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     Array,
     DataType,
+    Decimal,
     is_integral,
     is_numeric,
     is_string,
@@ -49,9 +57,18 @@ def is_computable(expr: Expr) -> bool:
     return True
 
 
+def find_text(expr: Expr) -> str | None:
+    """The value cast to a string, "null" for NULL; None where only Spark could compute it."""
+    try:
+        value = _compute(expr)
+        return "null" if value is None else _write(value, expr.type)
+    except (_Uncomputed, Mismatch):
+        return None
+
+
 def _compute(expr: Expr) -> Value:
     if isinstance(expr, Literal):
-        return expr.value
+        return round_float(expr.value) if expr.type == FLOAT and expr.value is not None else expr.value
     if isinstance(expr, Cast):
         return _convert(_compute(expr.child), expr)
     if isinstance(expr, GetField):
@@ -63,10 +80,8 @@ def _compute(expr: Expr) -> Value:
         return args[0].type.simple
     if name in _CASTS:
         return _convert(_compute(args[0]), Cast(args[0], expr.type, "legacy", True))
-    if name == "if":
-        return _compute(args[1] if _compute(args[0]) is True else args[2])
-    if name in ("coalesce", "nvl", "ifnull"):
-        return next((v for v in map(_compute, args) if v is not None), None)
+    if name in _CHOOSING:
+        return _choose(name, args)
     if name in _LENGTHS and isinstance(args[0], Call) and args[0].function.name == "array":
         return len(args[0].args)
     if name in _LENGTHS and isinstance(args[0].type, Array):
@@ -74,8 +89,24 @@ def _compute(expr: Expr) -> Value:
     return _compute_call(expr, [_compute(a) for a in args])
 
 
-_CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
+_CASTS = ("bigint", "boolean", "date", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
+_CHOOSING = ("and", "coalesce", "if", "ifnull", "nvl", "or", "when")
+_DECIDED = {"and": False, "or": True}
+"""What decides the whole, whatever the other operand is."""
 _LENGTHS = ("size", "cardinality", "array_size")
+
+
+def _choose(name: str, args: Sequence[Expr]) -> Value:
+    """The value of a function that passes over NULL, or asks a condition first."""
+    if name in ("if", "when"):
+        chosen = (v for c, v in zip(args[::2], args[1::2]) if _compute(c) is True)
+        other = args[-1] if len(args) % 2 else None
+        taken = next(chosen, other)
+        return None if taken is None else _compute(taken)
+    if name in _DECIDED:
+        values = [_compute(a) for a in args]
+        return _DECIDED[name] if _DECIDED[name] in values else None if None in values else not _DECIDED[name]
+    return next((v for v in map(_compute, args) if v is not None), None)
 
 
 def _find_field(expr: GetField) -> Expr:
@@ -94,12 +125,30 @@ def _compute_call(call: Call, values: list[Value]) -> Value:
     compute = COMPUTED.get(signature.name)
     if compute is None:
         raise _Uncomputed
-    if signature.nullable is EITHER and None in values:
+    if (signature.nullable is EITHER and None in values) or (signature.nullable is FIRST and values[0] is None):
         return None
-    found = compute(values)
-    if found is None or (isinstance(found, int) and not _holds(call.type, found)):
+    if signature.name in _OF_EQUALS and not all(a.type == STRING or is_numeric(a.type) for a in call.args):
         raise _Uncomputed
-    return found
+    found = compute(values)
+    return found if isinstance(found, bool) else _fit(found, call.type)
+
+
+def _fit(found: Value, data_type: DataType) -> Value:
+    """What is computed, as the type holds it."""
+    if found is None or (isinstance(found, int) and not _holds(data_type, found)):
+        raise _Uncomputed
+    if isinstance(found, Number) and isinstance(data_type, Decimal):
+        found = round_half_up(found, data_type.scale)
+        if abs(found) >= Number(10) ** (data_type.precision - data_type.scale):
+            raise _Uncomputed
+    return round_float(found) if data_type == FLOAT and isinstance(found, float) else found
+
+
+def round_half_up(value: Number, scale: int) -> Number:
+    """The number with so many digits after the point (`Decimal.changePrecision`)."""
+    with localcontext() as digits:
+        digits.prec = 80
+        return value.quantize(Number(1).scaleb(-scale), ROUND_HALF_UP)
 
 
 def _holds(data_type: DataType, value: int) -> bool:
@@ -113,16 +162,50 @@ def _convert(value: Value, cast: Cast) -> Value:
     target = cast.type
     if value is None or (is_string(target) and isinstance(value, str)):
         return value
-    if is_string(target) and type(value) is int:
-        return str(value)
+    if is_string(target):
+        return _write(value, cast.child.type)
     if target == DATE and is_string(cast.child.type) and _DAY.fullmatch(value):
         return value
     if target == DATE and cast.child.type in (TIMESTAMP, TIMESTAMP_NTZ) and _DAY.match(value):
         return value[:10]
+    if target == BOOLEAN and (isinstance(value, bool) or is_integral(cast.child.type)):
+        return bool(value)
+    if target == BOOLEAN and is_string(cast.child.type) and value.strip().lower() in TRUTHS:
+        return value.strip().lower() in TRUTHS[:5]
     if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
-        number = _read_number(value, cast)
-        return int(number) if number is not None and is_integral(target) else number
+        return _hold(_read_number(value, cast), target)
     raise _Uncomputed
+
+
+TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
+"""The texts that are a BOOLEAN, those of true first (`SparkStringUtils.isTrueString`)."""
+
+
+def _hold(number: float | Number | None, target: DataType) -> Value:
+    """The number as a value of the type."""
+    if number is None:
+        return None
+    if is_integral(target):
+        return int(number)
+    return _fit(Number(str(number)) if isinstance(target, Decimal) else float(number), target)
+
+
+def _write(value: Value, data_type: DataType) -> str:
+    """The value of a type as a string (`ToStringBase`)."""
+    text = None
+    if isinstance(value, str) and (data_type == DATE or is_string(data_type)):
+        text = value
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, int) and is_integral(data_type):
+        text = str(value)
+    elif isinstance(value, Number) and isinstance(data_type, Decimal):
+        text = format(round_half_up(value, data_type.scale), "f")
+    elif isinstance(value, (int, float)) and data_type in (DOUBLE, FLOAT):
+        text = format_java_double(value, single=data_type == FLOAT)
+    if text is None:
+        raise _Uncomputed
+    return text
 
 
 def _read_number(value: str | float | Number, cast: Cast) -> float | Number | None:
@@ -181,10 +264,78 @@ def _extreme(choose: Callable[[list[int]], int]) -> Callable[[list[Value]], Valu
     return compute
 
 
+def _arithmetic(compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
+    """`compute`, for numbers of one kind: whole ones, decimals or floating ones."""
+
+    def of(values: list[Value]) -> Value:
+        kinds = {type(v) for v in values}
+        if len(kinds) != 1 or not kinds <= {int, float, Number}:
+            return None
+        with localcontext() as digits:
+            digits.prec = 80
+            return compute(*values)
+
+    return of
+
+
+def _comparison(compute: Callable[[Value, Value], bool]) -> Callable[[list[Value]], Value]:
+    """`compute`, for two numbers, or two strings, which Spark compares by their bytes."""
+
+    def of(values: list[Value]) -> Value:
+        if not (all(type(v) is str for v in values) or all(type(v) in (int, Number) for v in values)):
+            return None
+        left, right = (v.encode() if isinstance(v, str) else v for v in values)
+        return compute(left, right)
+
+    return of
+
+
+def _pad(left: bool) -> Callable[[list[Value]], Value]:
+    """`lpad` and `rpad`, which cut a text that is too long."""
+
+    def compute(values: list[Value]) -> Value:
+        text, length, *given = values
+        pad = given[0] if given else " "
+        if type(length) is not int or not isinstance(text, str) or not isinstance(pad, str) or length > _LONGEST:
+            return None
+        missing = (pad * max(length, 0))[: max(length - len(text), 0)]
+        return (missing + text if left and missing else text + missing)[: max(length, 0)]
+
+    return compute
+
+
+def _repeat(values: list[Value]) -> Value:
+    text, times = values
+    known = isinstance(text, str) and type(times) is int and times * len(text) <= _LONGEST
+    return text * times if known else None
+
+
+_LONGEST = 1000
+"""Of how many characters a text is still made here."""
+
+_COMPARING: Mapping[str, Callable[[list[Value]], Value]] = {
+    "=": _comparison(operator.eq),
+    "==": _comparison(operator.eq),
+    "<": _comparison(operator.lt),
+    "<=": _comparison(operator.le),
+    ">": _comparison(operator.gt),
+    ">=": _comparison(operator.ge),
+}
+
+_OF_EQUALS = (*_COMPARING, "<=>", "in")
+
 COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
-    "+": _for_values_of(int, lambda a, b: a + b),
-    "-": _for_values_of(int, lambda a, b: a - b),
-    "*": _for_values_of(int, lambda a, b: a * b),
+    **_COMPARING,
+    **dict.fromkeys(("not", "!"), _for_values_of(bool, operator.not_)),
+    "<=>": lambda values: values[0] is values[1] if None in values else _COMPARING["="](values),
+    "in": lambda values: any(v == values[0] for v in values[1:]) if len({type(v) for v in values}) == 1 else None,
+    "positive": lambda values: values[0],
+    **dict.fromkeys(("format_string", "printf"), _for_values_of(str, lambda text, *_: None if "%" in text else text)),
+    "isnull": lambda values: values[0] is None,
+    "isnotnull": lambda values: values[0] is not None,
+    "+": _arithmetic(operator.add),
+    "-": _arithmetic(operator.sub),
+    "*": _arithmetic(operator.mul),
     "negative": _for_values_of(int, lambda a: -a),
     "abs": _for_values_of(int, abs),
     "%": _for_values_of(int, _remainder),
@@ -194,13 +345,14 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "|": _for_values_of(int, lambda a, b: a | b),
     "^": _for_values_of(int, lambda a, b: a ^ b),
     "~": _for_values_of(int, lambda a: ~a),
-    "/": lambda values: None if None in values or not values[1] else values[0] / values[1],
+    "/": _arithmetic(lambda a, b: a / b if b else None),
     "bit_count": _for_values_of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
     "rint": _for_values_of(float, lambda a: float(round(a))),
     "greatest": _extreme(max),
     "least": _extreme(min),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), _for_values_of(str, len)),
     "concat": _for_values_of(str, lambda *texts: "".join(texts)),
+    "initcap": _for_values_of(str, lambda text: " ".join(w[:1].upper() + w[1:].lower() for w in text.split(" "))),
     "lower": _for_values_of(str, str.lower),
     "upper": _for_values_of(str, str.upper),
     "replace": _for_values_of(str, lambda text, old, new="": text.replace(old, new) if old else text),
@@ -210,9 +362,12 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     **dict.fromkeys(("day", "dayofmonth"), _part_of_day(8, 10)),
     "reverse": _for_values_of(str, lambda text: text[::-1]),
     "concat_ws": _for_values_of(str, lambda between, *texts: between.join(texts)),
-    "trim": _for_values_of(str, lambda text: text.strip(" ")),
-    "ltrim": _for_values_of(str, lambda text: text.lstrip(" ")),
-    "rtrim": _for_values_of(str, lambda text: text.rstrip(" ")),
+    "trim": _for_values_of(str, lambda text, *chars: None if chars else text.strip(" ")),
+    "ltrim": _for_values_of(str, lambda text, *chars: None if chars else text.lstrip(" ")),
+    "rtrim": _for_values_of(str, lambda text, *chars: None if chars else text.rstrip(" ")),
+    "lpad": _pad(left=True),
+    "rpad": _pad(left=False),
+    "repeat": _repeat,
     "substring": _substring,
     "substr": _substring,
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
-from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.constants import TRUTHS, constant, is_computable
 from planproof_engine.types import (
     BOOLEAN,
     BYTE,
@@ -29,6 +29,7 @@ from planproof_engine.types import (
     is_numeric,
     is_string,
 )
+from planproof_engine.zone import is_region
 
 UNEVALUABLE = ("array_sort", "assert_true", "raise_error")
 """Functions that the analyzer does not compute, whatever their arguments are."""
@@ -65,7 +66,7 @@ def _list_computed(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Lambda) or (isinstance(expr, Call) and expr.function.name.startswith("try_")):
         return
     yield expr
-    if isinstance(expr, Call) and expr.function.name == "typeof":
+    if isinstance(expr, Call) and expr.function.name in ("collation", "typeof"):
         return  # The type alone is looked at.
     lazy = isinstance(expr, Call) and expr.function.name in _LAZY
     for child in expr.children[:1] if lazy else expr.children:
@@ -101,19 +102,16 @@ def _find_value(expr: Expr, kind: type) -> Any:
     return value if type(value) is kind else None
 
 
-_TRUTHS = frozenset(("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"))
-
-
 def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
     if isinstance(target, Array) and isinstance(child, Call) and child.function.name == "array":
         return any(_fails(value, target.element, ansi) for value in child.args)
-    text = child.value if isinstance(child, Literal) and is_string(child.type) else None
-    if isinstance(text, str):
+    text = _find_value(child, str) if is_string(child.type) else None
+    if text is not None:
         if ansi and target in _BITS:
             whole = re.fullmatch(r"\s*([+-]?\d{1,99})\s*", text)
             return whole is None or _overflows(int(whole[1]), target)
         if ansi and target == BOOLEAN:
-            return text.strip().lower() not in _TRUTHS
+            return text.strip().lower() not in TRUTHS
         takes = ansi and (is_numeric(target) or target in _MOMENTS)
         return (takes or isinstance(target, Interval)) and is_no_value(text)
     value = child.value if isinstance(child, Literal) and is_numeric(child.type) else None
@@ -207,12 +205,12 @@ def _has_no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
 
 
 def _is_no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
-    text = _find_value(args[0], str)
+    text = _find_value(args[0], str) if args else None
     return text is not None and is_no_value(text)
 
 
 def _is_no_date(args: Sequence[Expr], data_type: DataType) -> bool:
-    _, month, day = (_find_value(a, int) for a in args)
+    month, day = (_find_value(a, int) for a in args[1:3])
     return (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31)
 
 
@@ -236,17 +234,61 @@ def _refuse(found: object) -> None:
 _JSON = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse)
 
 
+def _make_value_rule(place: int, fails: Callable[[Any, Sequence[Expr]], bool], kind: type = int) -> Rule:
+    """A rule for the value of one argument, where no other may be NULL, beside which nothing is looked at."""
+
+    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+        value = _find_value(args[place], kind) if place < len(args) else None
+        return value is not None and not any(a.nullable for a in args) and fails(value, args)
+
+    return rule
+
+
+def _make_pattern_rule(letters: str, parses: bool) -> Rule:
+    """A rule for patterns of dates with letters that no formatter takes, be it Java's old one or its new one
+    (`DateTimeFormatterHelper.convertIncompatiblePattern`, `SimpleDateFormat`): what the others take is a setting's."""
+
+    def fails(pattern: str, args: Sequence[Expr]) -> bool:
+        read = is_string(args[0].type) or not parses
+        return read and bool(set(re.sub("'[^']*'", "", pattern)) & set(letters))
+
+    return _make_value_rule(1, fails, str)
+
+
+_LETTERS = "ABCIJNPRTUbcefgijlnoprt"
+
+
+def _is_no_zone(name: str, args: Sequence[Expr]) -> bool:
+    """Whether a name that looks like a region's is none (`ZoneId.of`); those of three letters may be short for one."""
+    looks = re.fullmatch(r"[A-Za-z]{4,}(/[A-Za-z_]+)?", name) is not None and not name.startswith("SystemV/")
+    return looks and not is_region(name) and is_region("UTC")
+
+
+def _is_no_bit(place: int, args: Sequence[Expr]) -> bool:
+    return not 0 <= place <= _BITS.get(args[0].type, place)
+
+
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
+
+_READING = ("to_date", "to_timestamp", "to_unix_timestamp", "unix_timestamp")
 
 _ALWAYS: Mapping[str, Rule] = {
     **dict.fromkeys(_PATTERNS, _is_malformed),
+    **dict.fromkeys(("bit_get", "getbit"), _make_value_rule(1, _is_no_bit)),
+    **dict.fromkeys(("date_format", "from_unixtime"), _make_pattern_rule(_LETTERS, parses=False)),
+    **dict.fromkeys(("from_utc_timestamp", "to_utc_timestamp"), _make_value_rule(1, _is_no_zone, str)),
+    **dict.fromkeys(_READING, _make_pattern_rule(_LETTERS + "Qq", parses=True)),
     "aes_decrypt": _has_key_of_odd_length,
     "aes_encrypt": _has_key_of_odd_length,
+    "array_insert": _make_value_rule(1, lambda place, args: place == 0),
+    "element_at": _make_value_rule(1, lambda place, args: place == 0 and isinstance(args[0].type, Array)),
     "format_string": _has_no_conversion,
     "parse_json": _is_no_json,
     "printf": _has_no_conversion,
     "sequence": _has_no_end,
+    "slice": _make_value_rule(1, lambda start, args: start == 0 or (_find_value(args[2], int) or 0) < 0),
     "to_number": _has_no_digits,
+    "url_decode": _make_value_rule(0, lambda text, args: re.search(r"%(?![0-9A-Fa-f+-]{2})", text) is not None, str),
 }
 """What raises in both modes."""
 
@@ -259,8 +301,10 @@ _ANSI: Mapping[str, Rule] = {
     "element_at": _make_place_rule(1),
     "getarrayitem": _make_place_rule(0),
     "make_date": _is_no_date,
+    "make_timestamp": _is_no_date,
     "negative": _make_result_rule(lambda a: -a),
     "to_date": _is_no_moment,
     "to_timestamp": _is_no_moment,
     "to_unix_timestamp": _is_no_moment,
+    "unix_timestamp": _is_no_moment,
 }

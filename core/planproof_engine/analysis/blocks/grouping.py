@@ -20,6 +20,7 @@ from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
+from planproof_engine.analysis.expressions.timewindows import add_time_window_below
 from planproof_engine.analysis.names.scope import Scope, make_empty_scope
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
@@ -124,7 +125,8 @@ def aggregate(
     having = node.having if isinstance(node, q.Block) and filters else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
-        plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
+        windowed = _filter_by_time_window(having.condition, node, plan, ctx) if sets is None else None
+        plan = windowed or Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
         plan = loosen_output(plan, ctx.env) if over.extended else plan
     if sets is None:
         computed = [*items, *(plan.expressions if having is not None else ())]
@@ -159,6 +161,25 @@ def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], noted: int, 
 def _has_repeated_sets(sets: Sets | None) -> bool:
     """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
+
+
+def _filter_by_time_window(condition: q.Node, node: q.Node, plan: Plan, ctx: Context) -> Plan | None:
+    """HAVING with a time window over what is selected: `TimeWindowing` puts that between it and the Aggregate, as the
+    first column, and what is above is a filter like WHERE. None for any other; what a sort does above is not known, nor
+    since when: 4.0 refuses it with an internal error."""
+    if not isinstance(node, q.Block) or node.order is not None or node.sort is not None or ctx.conf.before("4.3"):
+        return None
+    output = Context(ctx.env, Scope(plan.output, (), None, ctx.conf.case_sensitive), clause="WHERE")
+    try:
+        below, output = add_time_window_below([condition], node, plan, output)
+        bound = bind(condition, output) if output.time_windows else None
+    except AnalysisError:
+        return None
+    read = [c for window in output.time_windows for c in window.walk() if isinstance(c, Column)]
+    if bound is None or any(m.id != c.id for c in read for m in ctx.scope.find_matches((c.name,))[0]):
+        return None  # The name of an item that hides a column of the input means that column in HAVING.
+    refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
+    return Filter(cast_condition(bound, condition, ctx.env), below)
 
 
 def _bind_having(

@@ -6,6 +6,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -18,7 +19,7 @@ from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
-from planproof_engine.analysis.expressions.timewindows import add_time_window_below
+from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -90,7 +91,7 @@ class _Clause:
     env: Environment
     outer: Scope | None
     shown: Scope | None = None
-    time_windows: dict[Expr, Column] = field(default_factory=dict)
+    time_windows: Mapping[Expr, Expr] = field(default_factory=dict)
     _scopes: dict[bool, Scope] = field(default_factory=dict)
     _named: Aliases | None = None
 
@@ -171,17 +172,23 @@ class _Clause:
         return keys
 
     def _add_time_windows(self) -> None:
-        """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
-        try:
-            self.plan, ctx = add_time_window_below(self.node.keys, self.node, self.plan, self._make_output_context())
-        except AnalysisError as error:
-            if self.block is None or self.block.over is not None:
-                raise
-            raise Unknown("a time window here", error.origin) from None
-        self.time_windows = ctx.time_windows
+        """A time window among the keys becomes a column of the output, twice in CLUSTER BY, which is a sort over a
+        `RepartitionByExpression`. Where only the block's input has what the window is of, it stays out of the output.
+        """
+        for _ in range(2 if self.word == "CLUSTER BY" else 1):
+            try:
+                self.plan, ctx = add_time_window_below(
+                    self.node.keys, self.node, self.plan, self._make_output_context()
+                )
+            except AnalysisError:
+                if self.block is None or self.block.over is not None or self.block.distinct:
+                    raise
+                self.time_windows = find_time_windows(self.node.keys, self.node, self.block.ctx)
+                return
+            self.time_windows = ctx.time_windows
+            self._scopes.clear()
         if ctx.time_windows and self.shown is not None:
             raise Unknown("a time window in ORDER BY of a pipe")
-        self._scopes.clear()
 
     def _make_output_context(self, suggests: bool = True) -> Context:
         if suggests not in self._scopes:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP
-from decimal import Decimal as Number
 
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
+from planproof_engine.analysis.blocks.values import is_of_now
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.analysis.expressions.moments import date, is_date
@@ -19,7 +18,7 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, colu
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.constants import TRUTHS, constant, find_text
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
@@ -40,7 +39,6 @@ from planproof_engine.types import (
     Map,
     Nanos,
     Time,
-    is_integral,
     is_numeric,
     is_string,
     same_type,
@@ -130,6 +128,10 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         raise ctx.env.make_error(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
+    if not ctx.conf.before("4.0") and ctx.conf.before("4.3") and is_of_now(value):
+        if ctx.conf.before("4.1"):
+            raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
+        raise ctx.env.make_unknown("a PIVOT value as of now", node)
     members = _split_value(value, keys)
     if members is None:
         raise ctx.env.make_error(
@@ -150,6 +152,8 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
+    if isinstance(node, q.Column) and isinstance(value, Call):
+        return pretty(value), value  # `current_date` is a `NamedExpression` (`LiteralFunctionResolution`).
     texts = [_cast_to_text(m, ctx, node) for m in members]
     return (texts[0] if members[0] is value else "{" + ", ".join(texts) + "}"), value
 
@@ -164,13 +168,10 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
             raise ctx.env.make_mismatch_error(mismatch, node) from None
-    elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
+    elif (key.type == BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == DATE and not is_date(text)):
         raise ctx.env.make_error(
             "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
         )
-
-
-_TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
 def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
@@ -228,17 +229,7 @@ def _compute_text(value: Expr, conf: Conf) -> str | None:
     text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
     if value.type == DATE and isinstance(text, str) and is_date(text):
         return str(date(text, conf).value)
-    found = constant(value, "PIVOT") if is_computable(value) else None
-    if isinstance(value.type, Decimal) and isinstance(found, (int, float, Number)):
-        return format(Number(str(found)).quantize(Number(1).scaleb(-value.type.scale), ROUND_HALF_UP), "f")
-    if value.type == DOUBLE and isinstance(found, (int, float)) and _PLAIN[0] <= abs(found) < _PLAIN[1]:
-        return repr(float(found))
-    known = is_string(value.type) or is_integral(value.type) or value.type == DATE
-    return str(found) if known and found is not None else None
-
-
-_PLAIN = (1e-3, 1e7)
-"""Between which numbers Java's text of a double has no exponent (`Double.toString`)."""
+    return find_text(value)
 
 
 def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:

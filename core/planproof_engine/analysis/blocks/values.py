@@ -5,8 +5,6 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -14,16 +12,17 @@ from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
-from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Outer, fresh_id
+from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.rewrite import transform_down
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
 from planproof_engine.logical.nodes import Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import FLOAT, DataType
+from planproof_engine.types import FLOAT, STRING, DataType
 from planproof_engine.types.coercion import find_wider_without_strings
 
 
@@ -87,9 +86,10 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
     what it replaces by an expression with a part in it twice (`With`)."""
     for value in (v for row in rows for v in row):
-        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
-        late = not env.conf.before("4.0") and _is_of_now(value)  # Such a value is taken as it is.
-        if computed or (not late and any(_is_no_constant(e, env) for e in _list_evaluated(value))):
+        evaluated = transform_down(value, _fold_type)
+        computed = content(evaluated) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(evaluated)
+        late = not env.conf.before("4.0") and is_of_now(value)  # Such a value is taken as it is.
+        if computed or (not late and any(_is_no_constant(e, env) for e in evaluated.walk())):
             raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
@@ -97,18 +97,17 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
             )
 
 
-def _list_evaluated(expr: Expr) -> Iterator[Expr]:
-    """What Spark evaluates of a value: of the argument of `typeof` it asks the type alone."""
-    yield expr
-    if not isinstance(expr, Call) or expr.function.name != "typeof":
-        for child in expr.children:
-            yield from _list_evaluated(child)
+def _fold_type(expr: Expr) -> Expr | None:
+    """The constant that a call is which asks of its argument the type alone, whatever that argument is: it is foldable
+    (`TypeOf`), or becomes a literal (`Collation`)."""
+    asks = isinstance(expr, Call) and expr.function.name in ("collation", "typeof")
+    return Literal("", STRING, "") if asks else None
 
 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Refuses a value that raises where Spark computes it, cast to the type of its column. Where one is as of now, it
     computes none yet (`EvaluateUnresolvedInlineTable.earlyEvalIfPossible`)."""
-    if any(_is_of_now(v) for row in rows for v in row):
+    if any(is_of_now(v) for row in rows for v in row):
         return
     for at, row in enumerate(rows):
         for value, column in zip(row, typed):
@@ -133,7 +132,8 @@ _UNFOLDED_BEFORE_4 = (*_UNFOLDED, "current_catalog", "current_user", "parse_url"
 _UNFOLDED_SINCE_4 = (*_UNFOLDED, "try_parse_url", "try_url_decode", "zeroifnull")
 
 
-def _is_of_now(value: Expr) -> bool:
+def is_of_now(value: Expr) -> bool:
+    """Whether it has a call whose value is that of the moment or the session: `ComputeCurrentTime` gives it later."""
     return any(isinstance(e, Call) and e.function.name in _OF_NOW for e in value.walk())
 
 

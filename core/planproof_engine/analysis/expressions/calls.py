@@ -139,8 +139,9 @@ def _time_window(node: q.Call, ctx: Context, name: str) -> Expr:
     return _find_window_column(bind_plain_call(node, ctx), node, ctx)
 
 
-def _find_window_column(call: Call, node: q.Node, ctx: Context) -> Column:
-    """The column that stands for a time window. Raises `Unknown` where the block made none."""
+def _find_window_column(call: Call, node: q.Node, ctx: Context) -> Expr:
+    """What stands for a time window: a column, or itself in a sort over what is not selected. Raises `Unknown` where
+    the block made none."""
     found = ctx.time_windows.get(call)
     if found is None:
         raise ctx.env.make_unknown("a time window here", node)

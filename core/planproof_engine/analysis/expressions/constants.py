@@ -55,7 +55,7 @@ def fold(expr: Expr) -> Expr:
     if compute is None:
         return expr
     value = compute([getattr(a, "value", None) for a in args])
-    return expr if value is None else Literal(value, expr.type, str(value))
+    return Literal(value, expr.type, str(value)) if type(value) in (float, int, str) else expr
 
 
 def find_row(plan: Plan) -> tuple[Expr, ...] | None:

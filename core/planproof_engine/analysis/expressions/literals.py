@@ -14,6 +14,7 @@ from typing import TypeGuard
 from planproof_engine.analysis.expressions import intervals, moments
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
+from planproof_engine.functions.floats import format_java_double
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -125,35 +126,6 @@ def format_decimal(value: Number, scale: int) -> str:
         mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
         return f"{'-' if value < 0 else ''}{mantissa}E{power:+d}"
     return f"{abs(value) if value == 0 else value:f}"
-
-
-def format_java_double(value: float, *, single: bool = False) -> str:
-    """Java's `Double.toString` (or `Float.toString`), which Spark prints."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    shortest = _format_shortest_float(value) if single else repr(value)
-    if value == 0:
-        return shortest if "." in shortest else f"{shortest}.0"
-    mantissa, exponent = f"{Number(shortest):e}".lower().split("e")
-    digits = mantissa.replace(".", "").replace("-", "").rstrip("0") or "0"
-    power = int(exponent)
-    sign = "-" if value < 0 else ""
-    if -3 <= power < 7:
-        plain = f"{Number(shortest):f}"
-        return plain if "." in plain else f"{plain}.0"
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
-
-
-def _format_shortest_float(value: float) -> str:
-    import struct
-
-    for places in range(1, 10):
-        text = f"{value:.{places}g}"
-        if struct.pack("f", float(text)) == struct.pack("f", value):
-            return text
-    return repr(value)
 
 
 def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:

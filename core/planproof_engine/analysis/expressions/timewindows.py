@@ -48,6 +48,12 @@ def add_time_window_below(parts: Sequence[q.Node], node: q.Node, child: Plan, ct
     return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
+def find_time_windows(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> dict[Expr, Expr]:
+    """The time window of a sort over what its block does not select: no column of the output stands for it."""
+    found = _find_window(parts, node, ctx)
+    return {} if found is None else {found[0]: found[0]}
+
+
 def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
     """Whether the window is made before the columns of the tables below are known, so that it hides them for good: that
     of a constant is resolved at once, a table only after the first round of rules (`FindDataSourceTable`)."""

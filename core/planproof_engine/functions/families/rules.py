@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch, TypeRule
-from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
+from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import find_open_collation
 from planproof_engine.types import (
@@ -66,7 +66,7 @@ def is_foldable(expr: Expr) -> bool:
     """`Expression.foldable`: Spark can compute it before it reads a row."""
     if isinstance(expr, Literal):
         return True
-    if isinstance(expr, (Cast, GetField)):
+    if isinstance(expr, (Alias, Cast, GetField)):  # An alias in a struct is the name of a field.
         return is_foldable(expr.child)
     if isinstance(expr, Call):
         name, function = expr.function.name, expr.function

@@ -57,9 +57,10 @@ def _collate_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
-    if not is_collation(str(constant(args[1], "collate"))):
+    name = str(constant(args[1], "collate"))
+    if not is_collation(name):
         raise Mismatch("COLLATION_INVALID_NAME", "there is no collation of this name.", whole=True)
-    return args
+    return [args[0], Literal(name, STRING, name)]  # `CollateExpressionBuilder` computes it at once.
 
 
 _TEXT_OR_BYTES = OneOf((ANY_STRING, BINARY))
