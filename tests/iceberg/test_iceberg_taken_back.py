@@ -28,7 +28,7 @@ ACTS = {
         "delete from {t} where id = 11",
     ],
     "inserted": ["insert into {t} values (8, 'o')"],
-    "others' deleted": ["delete from {t} where id = 1"],
+    "others' deleted": ["delete from {t} where id = 1 and s = 'a'"],
     "expired": [f"call {{c}}.system.expire_snapshots(table => '{{n}}', {ALL})"],
     "compacted": ["call {c}.system.rewrite_data_files(table => '{n}', options => map('rewrite-all', 'true'))"],
     "inserted, and expired": [
