@@ -379,6 +379,8 @@ def _publish_model(
 ) -> Report:
     started = time.perf_counter()
     try:
+        if existed is None:
+            return guard.publish(model, full_refresh=full_refresh, tests=tests)
         return guard.publish(model, full_refresh=full_refresh, tests=tests, existed=existed)
     except Exception as error:  # One model that could not run must not hide the others' reports.
         said = str(error) or type(error).__name__
