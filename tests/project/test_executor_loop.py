@@ -87,6 +87,16 @@ def test_settings_and_full_refresh_reach_the_guard(shop):
     assert guard.seen == [("shop.d", "warning", True)]
 
 
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("own", [True, False, None])
+def test_a_model_s_own_full_refresh_wins_as_in_dbt(dbt_manifest, own, asked):
+    """With `true` dbt compiles all rows each time, with `false` the new ones, whatever the command says."""
+    given = {"materialized": "incremental"} if own is None else {"materialized": "incremental", "full_refresh": own}
+    project, guard = read_project(dbt_manifest({"log": {"sql": "select 1 as id", "config": given}})), Told()
+    run_project(project, select_runnable(project.models, fresh=True), guard, full_refresh=asked)
+    assert [is_anew for *_, is_anew in guard.seen] == [asked if own is None else own]
+
+
 def test_an_older_compile_is_good_for_tables_and_views_only(shop):
     with pytest.raises(ProjectError) as caught:
         select_runnable(select_models(shop), fresh=False)

@@ -87,11 +87,20 @@ def _describe_outdated(node: ProjectNode, older: Older | None) -> str | None:
             f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against, and "
             "the text does not tell whether its table was there"
         )
-    if branch is Branch.EITHER or older is None or older.has_table is None or (branch is NEW) == older.has_table(node):
+    if branch is Branch.EITHER or older is None or older.has_table is None:
+        return None
+    if (branch is NEW) == (older.has_table(node) and not is_rebuilt(node, False)):
         return None
     if branch is NEW:
         return f"{node.materialized}: it was compiled for a table that is not there; compile it again"
     return f"{node.materialized}: it was compiled without its table, which is there now: its rows would come twice"
+
+
+def is_rebuilt(node: ProjectNode, asked: bool) -> bool:
+    """Whether a run builds an incremental model anew: as its own config says, else as the run was `asked` to (dbt's
+    macro should_full_refresh)."""
+    own = (node.raw.get("config") or {}).get("full_refresh")
+    return asked if own is None else bool(own)
 
 
 def select_runnable(
@@ -215,7 +224,8 @@ class _NodePublisher:
         if self.session is not None:
             model = add_comments(order_columns(model, self.guard), node, self.guard)
         tests = self.tests.tests_of(node) if model.settings.tests == "before" else None
-        report = _publish_model(self.guard, model, self.full_refresh, tests, _tell_existed(self.project, node))
+        is_anew, is_there = is_rebuilt(node, self.full_refresh), _tell_existed(self.project, node)
+        report = _publish_model(self.guard, model, is_anew, tests, is_there)
         if self.around is not None and report.outcome == "published":
             report = _finish_publish(self.around, node, report, existed)
         elif self.around is not None:
