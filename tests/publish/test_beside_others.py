@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from quick import keep_quick
 
-from planproof import Contract, Guard, Model, Report, Settings
+from planproof import Guard, Model
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.places import database_root
@@ -22,7 +22,6 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local, store_of
-from planproof_engine.finding import Verdict
 
 Rows = list[tuple[Any, ...]]
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
@@ -228,37 +227,6 @@ def test_what_was_read_before_the_lock_is_read_again_under_it(spark: Any, databa
         assert guard.publish(model).outcome == "published"
     found = spark.newSession().sql(f"select id from {database}.t order by id").collect()
     assert [row[0] for row in found] == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize("partition_by", [[], ["d"]], ids=["plain", "parts"])
-def test_a_key_that_another_session_has_written_is_counted(spark: Any, database: str, partition_by: list[str]) -> None:
-    """Spark lists a table's files once for each session, which learns of no other session's write."""
-    guard, other, name = Guard(spark.newSession()), spark.newSession(), f"{database}.orders"
-    contract = Contract([("id", "int", True), ("d", "string", True)], [{"kind": "unique", "columns": ["id"]}])
-
-    def publish(value: int, settings: Settings | None = None) -> Report:
-        sql = f"select {value} as id, 'x' as d"
-        given = {**APPEND, "contract": contract, "partition_by": partition_by, "settings": settings or Settings()}
-        return guard.publish(Model(name, sql, **given))
-
-    assert publish(1).outcome == "published"
-    guard.session.rows(f"select * from {name}")
-    other.sql(f"insert into {name} values (7, 'x')")
-    report = publish(7)
-    assert (report.outcome, [f.code for f in report.of(Verdict.VIOLATED)]) == ("rejected", ["PP507"])
-    found = spark.newSession().sql(f"select id from {name} order by id").collect()
-    assert [row[0] for row in found] == [1, 7]
-
-
-def test_a_key_that_refers_to_what_another_session_has_written_is_found(spark: Any, database: str) -> None:
-    guard, parent = Guard(spark.newSession()), f"{database}.customers"
-    key = {"kind": "foreign_key", "columns": ["id"], "expression": f"{parent} (id)"}
-    spark.sql(f"create table {parent} using parquet as select 1 as id")
-    assert guard.session.rows(f"select count(*) from {parent}") == [(1,)]
-    spark.sql(f"insert into {parent} values (2)")
-    model = Model(f"{database}.orders", "select 2 as id", contract=Contract([("id", "int", True)], [key]))
-    report = guard.publish(model)
-    assert report.outcome == "published", report.findings
 
 
 @pytest.mark.parametrize(

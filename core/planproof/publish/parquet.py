@@ -17,6 +17,7 @@ from planproof.publish.swaps.intact import is_alone, is_intact
 from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
+from planproof.publish.swaps.strays import count_strays
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import Ending
@@ -108,11 +109,11 @@ def _report_replaced(publication: JournaledPublication) -> Finding:
 
 
 def _report_strays(publication: JournaledPublication) -> Iterator[Finding]:
-    for location, count in sorted(publication.strays.items()):
+    for location, count in sorted(count_strays(publication).items()):
         files = f"{count} file{'' if count == 1 else 's'}"
         message = (
-            f"another writer put {files} into {location} after {publication.entry.model} had left that folder: its "
-            "statement was under way, or its session had not refreshed the table. No table reads these rows, and "
-            "planproof does not delete them: add them to the table, and delete the folder"
+            f"another writer put {files} into {location} after {publication.entry.model} had left that folder, "
+            "most likely by a statement that was under way or from a session that had not refreshed the table. No "
+            "table reads these rows, and planproof does not delete them: add them to the table, and delete the folder"
         )
         yield Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)

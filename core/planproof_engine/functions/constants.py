@@ -14,7 +14,7 @@ from typing import Any
 
 from planproof_engine.expr.function import EITHER, FIRST, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
-from planproof_engine.functions.floats import format_java_double, round_float
+from planproof_engine.functions.floats import format_java_double, is_written_alike, round_float
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
@@ -202,7 +202,8 @@ def _write(value: Value, data_type: DataType) -> str:
     elif isinstance(value, Number) and isinstance(data_type, Decimal):
         text = format(round_half_up(value, data_type.scale), "f")
     elif isinstance(value, (int, float)) and data_type in (DOUBLE, FLOAT):
-        text = format_java_double(value, single=data_type == FLOAT)
+        is_single = data_type == FLOAT
+        text = format_java_double(value, single=is_single) if is_written_alike(value, single=is_single) else None
     if text is None:
         raise _Uncomputed
     return text

@@ -11,6 +11,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Column, Expr, Literal
 from planproof_engine.functions.bind import apply
+from planproof_engine.functions.floats import is_written_alike
 from planproof_engine.functions.registry import builtin
 from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.origin import Unknown
@@ -256,3 +257,21 @@ def test_before_spark_4_a_map_takes_a_text_for_a_key_where_casts_are_implicit() 
     with pytest.raises(AnalysisError) as refused:
         plan("select * from values (user) as t(a)", IDS, conf=conf)
     assert refused.value.condition.startswith("INVALID_INLINE_TABLE")
+
+
+@pytest.mark.parametrize(
+    ("value", "single", "alike"),
+    [
+        (16777216.0, True, False),
+        (16777215.0, True, True),
+        (880060032.0, True, False),  # 8.8006003E8 by Java 17
+        (2e23, False, False),  # 1.9999999999999998E23 by Java 17
+        (9007199254740991.0, False, True),
+        (1e100, False, True),
+        (5e-324, False, False),
+        (float("nan"), False, True),
+        (0.1, True, True),
+    ],
+)
+def test_numbers_that_some_javas_write_with_more_digits_are_known(value: float, single: bool, alike: bool) -> None:
+    assert is_written_alike(value, single=single) is alike

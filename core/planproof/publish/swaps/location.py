@@ -7,12 +7,9 @@ managed table's default directory is emptied at once, because Spark refuses to c
 
 from __future__ import annotations
 
-from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.publish.transaction.version_note import list_added
-from planproof.publish.transaction.versions import note_prior, sweep
-from planproof_engine.catalog import RelationName
+from planproof.publish.transaction.versions import note_left, sweep
 
 RETENTION = 900.0
 """For so many seconds a replaced version stays on disk, because sessions may have listed its files."""
@@ -62,7 +59,8 @@ class Location:
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
-        note_prior(publication)
+        if prior is not None and prior.location is not None and publication.is_version(prior.location):
+            note_left(publication, prior.location)
         if (
             prior is not None
             and prior.managed
@@ -73,13 +71,3 @@ class Location:
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]
         sweep(publication, entry.stage_location, kept, RETENTION)
-        if prior is not None and prior.managed and publication.is_version(prior.location):
-            self._look_at_home(publication)
-
-    def _look_at_home(self, publication: JournaledPublication) -> None:
-        """A managed table that has left its default folder has emptied that."""
-        home = publication.entry.native
-        added = [name for name in list_added(publication.store, home, is_emptied=True) if "/" not in name]
-        own = [RelationName.parse(publication.entry.target)]
-        if added and Holdings(publication.session).holder(home, own) is None:
-            publication.strays[home] = len(added)

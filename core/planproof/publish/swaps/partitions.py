@@ -11,7 +11,7 @@ from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import is_within, join, parent, path_below, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.publish.transaction.version_note import list_added, write_note
+from planproof.publish.transaction.versions import note_left
 from planproof.session.protocol import SparkFailure
 from planproof_engine.quoting import quote_literal
 
@@ -87,20 +87,8 @@ class Partitions:
             is_left = not any(is_within(location, swap.old) for location in kept)
             if is_left and self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
-            elif is_left and publication.is_own:
-                write_note(publication.store, swap.old, publication.store.contents(swap.old))
-        self._look_at_homes(publication)
-
-    def _look_at_homes(self, publication: JournaledPublication) -> None:
-        """An INSERT that was under way when a partition left its folder ends there, and nobody reads its rows."""
-        entry, prior, root = publication.entry, publication.entry.prior, publication.location(publication.entry.target)
-        for swap in entry.partitions:
-            if root is None or prior is None or not publication.is_version(swap.old):
-                continue
-            home = join(root, swap.partition)
-            added = list_added(publication.store, home, is_emptied=prior.managed)
-            if added:
-                publication.strays[home] = len(added)
+            elif is_left:
+                note_left(publication, swap.old)
 
     def _is_ours(self, publication: JournaledPublication, location: str) -> bool:
         """Of an external table, as of one that other tables may read too, only what planproof itself had written."""

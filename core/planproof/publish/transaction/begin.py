@@ -124,8 +124,9 @@ def _shares_folder(session: Session, names: Names, prior: Prior | None, native: 
 
 def _refuse_shared(publication: JournaledPublication) -> None:
     """A managed table's folder goes with it, those of its partitions too, and with all that others have put there."""
+    holdings, own = Holdings(publication.session), [RelationName.parse(publication.entry.target)]
     for location in _list_leaving(publication):
-        holder = Holdings(publication.session).holder(location, [RelationName.parse(publication.entry.target)])
+        holder = holdings.holder(location, own)
         if holder is not None:
             raise Refused(
                 f"{location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "

@@ -259,7 +259,9 @@ def _carry_home(
     session.rows(f"REFRESH TABLE {note.table}")
     held = data_of(session, note.table)
     for place in (join(folder, version) for version in versions):
-        if not any(is_within(one, place) for one in held) and not list_added(store, place):
+        # Of the version that was left just now all was copied; it may have a note of an earlier time.
+        is_copied = is_within(place, note.version) or not list_added(store, place)
+        if is_copied and not any(is_within(one, place) for one in held):
             fence()
             store.delete(place)
     delete_note(store, note.home)

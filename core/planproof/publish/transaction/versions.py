@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from planproof.publish.transaction.content import list_content
 from planproof.publish.transaction.names import is_within, join, mark_of, parent
@@ -16,16 +16,13 @@ LATENESS = 7 * 86_400.0
 that points the table there."""
 
 
-def note_prior(publication: JournaledPublication) -> None:
-    """Notes which files the version has that was just replaced."""
-    prior, store = publication.entry.prior, publication.store
-    if prior is None or prior.location is None or not publication.is_version(prior.location):
-        return
-    # Who recovers does not know since when it is replaced.
-    if publication.is_own or read_note(store, prior.location) is None:
-        found = list_content(store, prior.location)
+def note_left(publication: JournaledPublication, folder: str) -> None:
+    """Notes which files a folder has that the table, or a partition, has just left."""
+    # Who recovers does not know since when it is left.
+    if publication.is_own or read_note(publication.store, folder) is None:
+        found = list_content(publication.store, folder)
         if found is not None:
-            write_note(store, prior.location, [name for name, _ in found])
+            write_note(publication.store, folder, [name for name, _ in found])
 
 
 def sweep(publication: JournaledPublication, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
@@ -42,7 +39,7 @@ def sweep(publication: JournaledPublication, version: str | None, kept: Iterable
     own = [join(folder, name) for name in store.names(folder) if mark_of(name) == mark]
     left = [one for one in own if not any(is_within(k, one) for k in kept if k)]
     publication.strays = {one: len(added) for one in left if (added := list_added(store, one))}
-    replaced = {one for one, age in _list_ages(publication, own) if age >= seconds}
+    replaced = {one for one, age in _list_ages(publication, own, set(own).difference(left)) if age >= seconds}
     spare = [one for one in left if one in replaced and one not in publication.strays]
     rejected = [location for _, location in publication.list_rejected()] if spare else []
     for one in spare:
@@ -50,12 +47,14 @@ def sweep(publication: JournaledPublication, version: str | None, kept: Iterable
             publication.delete_unused(one)
 
 
-def _list_ages(publication: JournaledPublication, versions: Iterable[str]) -> Iterator[tuple[str, float]]:
+def _list_ages(
+    publication: JournaledPublication, versions: Iterable[str], kept: Collection[str]
+) -> Iterator[tuple[str, float]]:
     """Since how many seconds each version is replaced: as its note says, or since the next one was written."""
     store = publication.store
     notes = {version: read_note(store, version) for version in versions}
-    # The version that was replaced a moment ago has a note of the store's own time.
-    now = max((note.since for note in notes.values() if note is not None), default=time.time())
+    # The version that was replaced a moment ago is kept, and has a note of the store's own time.
+    now = max((note.since for one, note in notes.items() if note is not None and one in kept), default=time.time())
     written = sorted((store.modification_time(version) or 0.0, version) for version in notes)
     for (_, version), (following, _) in zip(written, [*written[1:], (0.0, "")]):
         note = notes[version]

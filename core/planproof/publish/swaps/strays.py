@@ -1,0 +1,37 @@
+"""Rows that others have brought to a folder which a table, or one of its partitions, had left: no table reads them."""
+
+from __future__ import annotations
+
+from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.names import join
+from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction.version_note import list_added
+from planproof_engine.catalog import RelationName
+
+
+def count_strays(publication: JournaledPublication) -> dict[str, int]:
+    """The folders, each with the number of such files. Raises `SparkFailure`."""
+    return {**publication.strays, **_count_at_home(publication), **_count_in_partitions(publication)}
+
+
+def _count_at_home(publication: JournaledPublication) -> dict[str, int]:
+    """A managed table that lies in a version has emptied its default folder when it left that."""
+    entry, prior = publication.entry, publication.entry.prior
+    if entry.strategy != "location" or prior is None or not prior.managed or not publication.is_version(prior.location):
+        return {}
+    # What lies deeper is another table's, or nobody knows whose.
+    added = [name for name in list_added(publication.store, entry.native, is_emptied=True) if "/" not in name]
+    if not added or Holdings(publication.session).holder(entry.native, [RelationName.parse(entry.target)]) is not None:
+        return {}
+    return {entry.native: len(added)}
+
+
+def _count_in_partitions(publication: JournaledPublication) -> dict[str, int]:
+    entry, prior = publication.entry, publication.entry.prior
+    left = [swap for swap in entry.partitions if publication.is_version(swap.old)]
+    root = publication.location(entry.target) if left and entry.strategy == "partitions" else None
+    if root is None or prior is None:
+        return {}
+    homes = [join(root, swap.partition) for swap in left]
+    found = {home: len(list_added(publication.store, home, is_emptied=prior.managed)) for home in homes}
+    return {home: number for home, number in found.items() if number}
