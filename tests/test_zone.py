@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planproof_engine import zone
+from planproof_engine import Catalog, conf, plan, zone
 from planproof_engine.conf import Conf
 
 ASKED = "from planproof_engine.conf import Conf; print(Conf().time_zone, Conf.of('3.5').time_zone)"
@@ -45,3 +45,20 @@ def test_without_a_name_in_the_environment_the_systems_link_counts(
         assert zone.system_zone() == "Asia/Tokyo"
     finally:
         zone._resolve_zone.cache_clear()
+
+
+def test_a_machine_without_the_older_names_of_zones_refuses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the system has `tzdata` and not `tzdata-legacy`: Java has them all."""
+
+    def is_known(name: str) -> bool:
+        return name in ("UTC", "Europe/Berlin")
+
+    for module in ("conf", "functions.failing"):
+        monkeypatch.setattr(f"planproof_engine.{module}.is_region", is_known)
+    conf._is_zone.cache_clear()
+    try:
+        assert Conf(time_zone="US/Eastern").time_zone == "US/Eastern"
+        query = "select * from values (from_utc_timestamp(timestamp'2020-01-01 00:00:00', 'Japan'))"
+        assert plan(query, Catalog({})).schema.names
+    finally:
+        conf._is_zone.cache_clear()
