@@ -305,6 +305,12 @@ def _pad(left: bool) -> Callable[[list[Value]], Value]:
     return compute
 
 
+def _capitalize(text: str) -> Value:
+    """Java has capitals of its own for some letters beyond ASCII."""
+    words = (w[:1].upper() + w[1:].lower() for w in text.split(" "))
+    return " ".join(words) if text.isascii() else None
+
+
 def _repeat(values: list[Value]) -> Value:
     text, times = values
     known = isinstance(text, str) and type(times) is int and times * len(text) <= _LONGEST
@@ -353,7 +359,7 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "least": _extreme(min),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), _for_values_of(str, len)),
     "concat": _for_values_of(str, lambda *texts: "".join(texts)),
-    "initcap": _for_values_of(str, lambda text: " ".join(w[:1].upper() + w[1:].lower() for w in text.split(" "))),
+    "initcap": _for_values_of(str, _capitalize),
     "lower": _for_values_of(str, str.lower),
     "upper": _for_values_of(str, str.upper),
     "replace": _for_values_of(str, lambda text, old, new="": text.replace(old, new) if old else text),
