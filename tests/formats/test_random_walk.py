@@ -97,10 +97,14 @@ class Walk:
 
     def make_anew(self) -> None:
         self.drop()
-        folder = self.there.home() / "t"
         # Spark makes no table over the files of another.
-        if not folder.exists() or not any(folder.iterdir()):
+        if not self.has_strays():
             self.create()
+
+    def has_strays(self) -> bool:
+        """Where Spark puts the table lies what a late insert brought there after the table had left."""
+        folder = self.there.home() / "t"
+        return folder.exists() and any(folder.iterdir())
 
     def fill_anew(self) -> None:
         self.make_anew()
@@ -208,6 +212,7 @@ class Walk:
             kind, model, row = self.model()
             report = Guard(self.random.choice(self.sessions)).publish(model)
             may_fail = report.details.transient or "row tracking" in str(report.error)
+            may_fail |= left is None and self.has_strays() and "belong to no table" in str(report.error)
             assert report.outcome != "failed" or may_fail, f"seed {self.seed}: {report.error}"
             if report.outcome == "published":
                 allowed = [written(kind, row, rows) for rows in allowed]
