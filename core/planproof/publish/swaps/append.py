@@ -86,6 +86,8 @@ class Append:
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()
+        elif entry.prior is not None and entry.prior.location is not None and entry.moves:
+            store.prune(entry.prior.location)  # The moves made it anew: Spark makes no table over what lies there.
         publication.discard()
 
     def _delete_carried(self, publication: JournaledPublication, name: str) -> None:

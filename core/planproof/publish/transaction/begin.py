@@ -89,7 +89,7 @@ def begin_publication(
         folders = [entry.stage_location, entry.native, current, location_root]
         refuse_unspeakable(session, folders, f"the folder of {entry.model}")
     if managed:
-        _refuse_occupied(store, entry)
+        _free_default_place(session, store, entry)
     journal = Journal(store, _place_first_table(store, entry, names.target.last, location_root))
     found = JournaledPublication(session, store, journal, lock, target)
     found.is_own = True
@@ -146,14 +146,22 @@ def _list_leaving(publication: JournaledPublication) -> list[str]:
     return [location for location in found if not publication.is_version(location)]
 
 
-def _refuse_occupied(store: Store, entry: Entry) -> None:
-    """Spark renames no table onto a directory with files in it: it would refuse half way."""
-    own = entry.prior is not None and entry.prior.location is not None and is_within(entry.prior.location, entry.native)
-    if not own and store.names(entry.native):
+def _free_default_place(session: Session, store: Store, entry: Entry) -> None:
+    """Spark makes a table over an empty directory, but renames none onto a directory: it would refuse half way. An
+    empty one that is no table's is deleted; raises `Refused` for any other."""
+    if entry.prior is not None and entry.prior.location is not None and is_within(entry.prior.location, entry.native):
+        return
+    if store.names(entry.native):
         raise Refused(
             f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
             "move or delete them"
         )
+    if store.exists(entry.native):
+        holder = Holdings(session).holder(entry.native, [RelationName.parse(entry.target)])
+        if holder is not None:
+            said = f"{entry.native}, where Spark puts {entry.model}, is {holder}'s"
+            raise Refused(f"{said}: give {holder} another folder")
+        store.prune(entry.native)
 
 
 def _place_first_table(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
