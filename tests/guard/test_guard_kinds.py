@@ -8,6 +8,7 @@ import pytest
 from reports import codes
 
 from planproof import Contract, Guard, Model, Verdict
+from planproof.publish.transaction import names
 
 pytestmark = pytest.mark.hive
 
@@ -108,6 +109,24 @@ def test_insert_overwrite_replaces_the_partitions_of_the_delta(
     spark.sql(f"drop table {name}")
     spark.sql(f"create table {name} using parquet partitioned by (d) as select 1 as id, 'x' as d")
     clean()
+
+
+def test_each_of_many_partitions_is_compared_a_few_times(
+    guard: Guard, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not each with every other: a table by day has thousands, and a run may replace them all."""
+    model = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
+    plain, looks = names._normalize_scheme, []
+    monkeypatch.setattr(names, "_normalize_scheme", lambda location: looks.append(location) or plain(location))
+
+    def count(partitions: int) -> int:
+        sql = f"select id, cast(id as string) as d from range({partitions})"
+        guard.publish(Model(f"{database}.t{partitions}", sql, **model))
+        looks.clear()
+        assert guard.publish(Model(f"{database}.t{partitions}", sql, **model)).strategy == "partitions"
+        return len(looks)
+
+    assert count(24) < 4 * count(8)
 
 
 def test_insert_overwrite_without_partitions_replaces_all(guard: Guard, database: str, read: Any) -> None:

@@ -397,6 +397,13 @@ def test_the_file_that_describes_a_folder_takes_its_other_models_too(project: An
     assert written(where) == {"staging/schema.yml": ["b", "a", "c"]}
 
 
+def test_the_file_of_one_model_takes_no_other(project: Any) -> None:
+    where = of_one_folder(project, b="staging/b.yml")
+    (where / "models/staging/b.yml").write_text("version: 2\nmodels:\n  - name: b\n")
+    assert infer(where).exit_code == 0
+    assert written(where) == {"staging/_staging.yml": ["a", "c"], "staging/b.yml": ["b"]}
+
+
 def test_a_file_may_be_named_and_stays_inside_of_the_project(project: Any, monkeypatch: Any, tmp_path: Path) -> None:
     where = of_one_folder(project, b="staging/schema.yml")
     (where / "models/staging/schema.yml").write_text("version: 2\nmodels:\n  - name: b\n")

@@ -363,6 +363,9 @@ def test_python_models_and_snapshots_are_not_guessed(check):
         "mart": "proved",
         "child": "unproved",
     }
+    (finding,) = reports["snake"].findings
+    assert "Please report the construct" not in finding.next_step
+    assert "give a model a contract" in finding.next_step
     (finding,) = reports["child"].findings
     assert "shop.snap is a snapshot" in finding.message
     assert "run `dbt snapshot` and then `planproof freeze`" in finding.message

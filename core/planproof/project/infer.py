@@ -215,11 +215,14 @@ def find_property_file(project: Project, node: ProjectNode, into: Path | None = 
 
 def _find_folder_file(project: Project, file: str) -> str:
     """Where a model goes that has neither a description nor a file of its name: to the file that describes most models
-    of its folder, else to one that is called after the folder, such as models/marts/_marts.yml."""
+    of its folder and bears the name of none of them, else to one that is called after the folder, such as
+    models/marts/_marts.yml."""
     folder = PurePosixPath(file).parent
     beside = [node for node in project.models if node.file and PurePosixPath(node.file).parent == folder]
+    names = {PurePosixPath(node.file or "").stem for node in beside}
     patches = Counter(patch for node in beside if (patch := patch_of(node.raw)[1]))
-    own = [patch for patch, _ in patches.most_common() if PurePosixPath(patch).parent == folder]
+    places = ((PurePosixPath(patch), patch) for patch, _ in patches.most_common())
+    own = [patch for place, patch in places if place.parent == folder and place.stem not in names]
     return own[0] if own else str(folder / f"_{folder.name}.yml")
 
 

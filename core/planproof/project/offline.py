@@ -257,7 +257,7 @@ class OfflineCheck:
         from planproof_engine import plan
 
         if node.is_python:
-            raise Unknown("a Python model, whose schema only its run shows")
+            raise Unknown("the schema of a Python model, which only its run shows")
         if node.sql is None:
             raise Unknown("a model that is not compiled; run `dbt compile`")
         if _COMPILE_ONLY.search(node.sql or ""):

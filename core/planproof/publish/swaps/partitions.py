@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from planproof.publish.transaction.content import Remains
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import is_within, join, parent, path_below, refuse_unspeakable
+from planproof.publish.transaction.names import is_within, join, list_empty_of, parent, path_below, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.versions import note_left
@@ -80,15 +80,13 @@ class Partitions:
         entry = publication.entry
         publication.drop(entry.staging)
         publication.refresh()
-        kept = list_locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
-        for swap in entry.partitions:
-            if swap.old is None:
-                continue
-            is_left = not any(is_within(location, swap.old) for location in kept)
-            if is_left and self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
-                self._delete(publication, swap.old)
-            elif is_left:
-                note_left(publication, swap.old)
+        replaced = [swap.old for swap in entry.partitions if swap.old is not None]
+        kept = list_locations(publication.session, entry.target) if replaced else []
+        for left in list_empty_of(kept, replaced):
+            if self._is_ours(publication, left) and not publication.is_shared(left):
+                self._delete(publication, left)
+            else:
+                note_left(publication, left)
 
     def _is_ours(self, publication: JournaledPublication, location: str) -> bool:
         """Of an external table, as of one that other tables may read too, only what planproof itself had written."""

@@ -69,6 +69,22 @@ def is_within(location: str, root: str) -> bool:
     return inner == outer or inner.startswith(outer + "/")
 
 
+def list_empty_of(locations: Iterable[str], roots: Iterable[str]) -> list[str]:
+    """Those of `roots` in which none of the locations lies, by `is_within`. Each is looked at once: a table may have
+    thousands of partitions, and a publish may replace them all.
+
+    >>> list_empty_of(["file:/lake/t/d=1/a"], ["/lake/t/d=1", "/lake/t/d=10", "/lake/t"])
+    ['/lake/t/d=10']
+    """
+    around: set[str] = set()
+    for location in locations:
+        place = _normalize_scheme(location)
+        while place not in around:
+            around.add(place)
+            place = place.rpartition("/")[0]
+    return [root for root in roots if _normalize_scheme(root) not in around]
+
+
 def is_same_place(one: str, other: str) -> bool:
     """True for two spellings of one location."""
     return is_within(one, other) and is_within(other, one)
