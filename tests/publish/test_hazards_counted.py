@@ -112,6 +112,15 @@ def test_a_view_is_counted_too_and_an_allowed_hazard_is_not(found: Any) -> None:
     assert report.outcome == "published"
 
 
+def test_a_view_that_promises_nothing_is_counted_on_demand_alone(found: Any) -> None:
+    """To make a view costs nothing; a count reads its sources."""
+    sql = CASES[1][0]
+    for settings, verdict in ((None, "warning"), (Settings(overflow="count"), "proved")):
+        report = found(sql, False, settings, kind="view", promised=False)
+        assert report.outcome == "published", report.findings
+        assert [f.verdict.value for f in report.findings if f.code == "PP120"] == [verdict]
+
+
 def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: str, ansi: Any) -> None:
     """What wraps is violated, what cannot is proved, and what nobody can count is unproved where that is asked for."""
     ansi(False)

@@ -47,7 +47,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
     decided = deeply(
         lambda: [(check, _prove_by_nulls(check, facts) or _decide_by_footers(check, footers)) for check in wanted]
     )
-    counted = _decide_by_counts(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
+    counted = _decide_by_counts(session, [c for c, found in decided if found is None and _is_counted(draft, c)])
     for check, found in decided:
         found = found or counted.get(id(check)) or _report_uncounted(check, overflow)
         at = _find_warning(draft, check)
@@ -125,9 +125,14 @@ def _find_warning(draft: Draft, check: Check) -> int | None:
     return next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
 
 
-def _is_counted(check: Check, overflow: str) -> bool:
-    """By default only what is cheap to count is."""
-    return check.sql is not None and (check.finding.code != ARITHMETIC or check.cheap or overflow == "count")
+def _is_counted(draft: Draft, check: Check) -> bool:
+    """By default only what is cheap to count is, and nothing of a view without a contract: no count could stop it, it
+    computes no row, and its sources may be large."""
+    if check.sql is None or draft.settings.overflow == "count":
+        return check.sql is not None
+    if draft.model.materialized == "view" and draft.model.contract is None:
+        return False
+    return check.finding.code != ARITHMETIC or check.cheap
 
 
 def _report_uncounted(check: Check, overflow: str) -> Finding | None:
