@@ -206,7 +206,7 @@ def test_bytes_that_are_no_text(tmp_path):
         (lambda m: m["metadata"].update(adapter_type="snowflake"), "compiled for snowflake"),
         (
             lambda m: m["nodes"]["model.shop.z_stg"].update(depends_on={"nodes": ["model.shop.a_mart"]}),
-            "in a circle: model.shop.a_mart, model.shop.b_eph, model.shop.c_inc, model.shop.z_stg",
+            "in a circle: model.shop.a_mart, model.shop.b_eph, model.shop.z_stg",
         ),
     ],
 )
