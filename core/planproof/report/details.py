@@ -149,7 +149,7 @@ class Details:
 _FIELDS = tuple(f.name for f in fields(Details))
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("uncounted", "known", "unenforced"), tuple),
-    "files": lambda form: Files(**{key: tuple(v) if isinstance(v, list) else v for key, v in form.items()}),
+    "files": lambda form: Files(**{**form, **{name: tuple(form[name]) for name in ("compression", "written_by")}}),
     "broken": lambda listed: tuple(map(BrokenRows.from_dict, listed)),
     "tests": lambda listed: tuple(DataTestResult(**test) for test in listed),
     "change": TableChange.from_dict,
