@@ -1,26 +1,10 @@
-"""The claims of Spark's planes, and what their flags prove."""
+"""What the flags of Spark's planes prove."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from planproof.session.protocol import Session, SparkPlanes
-from planproof_engine.claim import Claim, join_path, nested_fields
+from planproof.session.protocol import SparkPlanes
+from planproof_engine.claim import join_path, nested_fields
 from planproof_engine.schema import PhysicalSchema
-
-
-class SparkClaims(NamedTuple):
-    """Spark's planes of one query, and a claim for each that was read."""
-
-    planes: SparkPlanes
-    claims: tuple[Claim, ...]
-
-
-def read(session: Session, sql: str) -> SparkClaims:
-    """Analyzes and plans `sql` without running it. Raises `AnalysisError`, and `SparkFailure` where Spark is away."""
-    planes = session.planes(sql)
-    schemas = (("analyzed", planes.analyzed), ("optimized", planes.optimized), ("executed", planes.executed))
-    return SparkClaims(planes, tuple(Claim(plane, schema) for plane, schema in schemas if schema is not None))
 
 
 def evidence(planes: SparkPlanes) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from planproof.claims import logical, spark
+from planproof.claims import spark
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.allowed import downgrade_unpromised
@@ -201,7 +201,7 @@ def _unknown_part(error: Unknown | RecursionError) -> tuple[str, Origin | None]:
 
 def _add_plan(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
-    draft.read(logical.read(plan))
+    draft.read(Claim("logical", plan.physical_schema))
     if not draft.is_brief:
         from planproof_engine.plans import plan_details
 
