@@ -320,11 +320,8 @@ def test_a_python_data_source_is_python_fed(session, spark):
     assert not session.planes("select id from range(2)").python_fed
 
 
-def test_rows_and_batches(session):
+def test_rows(session):
     assert session.rows("select id, id = 1 from range(2)") == [(0, False), (1, True)]
-    table = session.batches("select id, cast(null as string) s from range(5)", limit=2)
-    assert table.num_rows == 2
-    assert [f.nullable for f in table.schema] == [False, True]
 
 
 def test_a_stored_table(session, spark, database, tmp_path):

@@ -139,7 +139,7 @@ class ClassicSession(FrameSession):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
+        return Capabilities("classic")
 
     @property
     def conf(self) -> Conf:

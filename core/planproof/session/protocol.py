@@ -25,13 +25,9 @@ NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as i
 
 @record(frozen=True, slots=True)
 class Capabilities:
-    """What this route can read and do; `reason` explains what it cannot."""
+    """The kind of a route, and why later planes cannot be read on it."""
 
     kind: str
-    optimized: bool
-    executed: bool
-    batches: bool
-    files: bool
     reason: str = ""
 
 
@@ -365,7 +361,7 @@ class Session(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this session can read and do."""
+        """What kind of session this is, and what it cannot read."""
 
     @property
     def conf(self) -> Conf:
@@ -424,10 +420,6 @@ class Session(Protocol):
     def write(self, sql: str) -> Written | None:
         """Runs a statement that writes rows. Returns the schemas of the plans that wrote them; None where this route or
         this statement does not show them. Raises `SparkFailure`."""
-
-    def batches(self, sql: str, limit: int | None = None) -> Any:
-        """The result of a query as a pyarrow Table, its first `limit` rows where that is given. The caller validates
-        it."""
 
     def table(self, name: str) -> StoredTable | None:
         """The relation of that name; None where there is none."""
