@@ -158,7 +158,7 @@ def test_what_was_not_compared_is_not_said_to_hold(project: Any, tmp_path: Any) 
         last = "nothing was compared" if name == "none" else "0 breaking, 0 safe"
         assert forms["text"].splitlines()[-1] == f"{last}; {many} not compared"
         assert f"planproof: no change seen; {many} not compared" in forms["github"]
-        assert f"Nothing is seen to break.</strong> {many} not compared" in " ".join(forms["html"].split())
+        assert f"No breaking change was found.</strong> {many} not compared" in " ".join(forms["html"].split())
         assert ("nothing was compared" in forms["html"]) is (name == "none")
         for said in forms.values():
             assert "nothing changed" not in said.lower()

@@ -118,7 +118,7 @@ def test_a_version_of_a_model(dbt_manifest, select):
         (["a_mart"], ["a_mart"], "--select a_mart --exclude a_mart selects no model"),
         (["a_mart nobody"], [], "selector 'nobody'"),
         (["a_mart"], ["nobody"], "selector 'nobody'"),
-        (["tagg:x"], [], "tagg:x: only dbt can select so, and it is not installed"),
+        (["tagg:x"], [], "tagg:x: only dbt can select this way, and it is not installed"),
         (["state:modified"], [], "Without it: a name, a glob"),
         (["@a_mart"], [], "@a_mart: only dbt can select so"),
         (["a+b"], [], "cannot be read"),

@@ -485,7 +485,7 @@ def test_a_relation_that_is_not_listed_and_not_known_is_named(check):
     reports = check(models, sources)
     assert found(reports["mart"], Verdict.UNPROVED) == [("PP111", None)]
     said = logical(reports["mart"]).reason
-    assert "the schema of raw.orders: the source raw.orders declares no complete columns" in said
+    assert "the schema of raw.orders: the source raw.orders lacks a complete list of columns" in said
     assert "shop.mart" in logical(reports["child"]).reason
 
 

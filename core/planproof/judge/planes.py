@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
 _SINKS = ("table", "incremental", "view")
-ARRAYS_UNSEEN = "no array of a function was looked at; that functions give what they report is tested against Spark"
+ARRAYS_UNSEEN = "no function's arrays were checked in this run; planproof's own tests check its functions against Spark"
 _SHORT = 40
 """The longest select item, in characters, that a message quotes."""
 Locate = Callable[[str], Origin | None]
@@ -154,7 +154,7 @@ def _read_contract(draft: Draft) -> None:
 
 
 def _uncounted_finding(custom: str) -> Finding:
-    message = f"the constraint {custom!r} is of a kind that nobody but the database knows; it is not checked"
+    message = f"the constraint {custom!r} is of a kind that only the database knows; it is not checked"
     return Finding(Verdict.WARNING, "PP508", "contract", promised=custom, message=message)
 
 
@@ -441,7 +441,7 @@ def _check_sink(
     """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
     model = draft.model
     if model.materialized not in _SINKS:
-        draft.mark_not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
+        draft.mark_not_enforced("D1", f"a model materialized as {model.materialized} stores nothing")
         return
     format = "view" if model.materialized == "view" else model.file_format
     findings = sink.check(schema, format, conf.case_sensitive, items)

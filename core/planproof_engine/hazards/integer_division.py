@@ -1,4 +1,4 @@
-"""A division of integers that is stored as an integer: what is behind the point is cut off, not rounded."""
+"""A division of integers that is stored as an integer: the digits after the point are cut off, not rounded."""
 
 from __future__ import annotations
 
