@@ -102,7 +102,6 @@ def _sum_elements(array: str, element: DataType, below: Path, leaf: _Leaf, depth
 
 
 def _read_counts(row: Sequence[int], terms: Sequence[Term]) -> Facts:
-    """The facts in the one row that `count_query` gives."""
     counts = list(zip(terms, row[1:]))
     return Facts(
         rows=row[0],

@@ -90,7 +90,6 @@ def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitiv
 
 
 def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
-    """Columns that only the file has."""
     known = ColumnNames(f.name for f in wanted) | away
     for f in footer.schema:
         if f.name not in known:

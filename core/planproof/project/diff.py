@@ -194,7 +194,6 @@ class _Shapes:
             self.feeds[_key(source, column)].add(f"{relation}.{_ROWS}")
 
     def follow_change(self, change: SchemaChange, key: str) -> SchemaChange:
-        """The change of the relation `key` with all that it reaches."""
         reaches = self.find_reached(change, key)
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:

@@ -163,7 +163,6 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """The report that `to_json` wrote."""
         return cls.from_dict(json.loads(text))
 
     @classmethod

@@ -350,7 +350,6 @@ def _render_quarantined(report: Report) -> Iterator[Text]:
 
 
 def _render_style(reports: Sequence[Report]) -> Text | None:
-    """One line for all that is style."""
     found = Counter(f.code for report in reports for f in report.of(Verdict.WARNING) if f.code in STYLE)
     if not found:
         return None

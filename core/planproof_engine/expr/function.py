@@ -240,11 +240,9 @@ class Signature:
         return _arity(self)
 
     def list_inputs(self, count: int) -> tuple[Input, ...]:
-        """The input that each of `count` arguments meets."""
         return _list_inputs(self, count)
 
     def list_kinds(self, count: int) -> tuple[Expected | None, ...]:
-        """What each of `count` arguments is expected to be; None for a lambda."""
         return _list_kinds(self, count)
 
 

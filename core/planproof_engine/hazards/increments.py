@@ -87,10 +87,10 @@ def suspect(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion]
     found = list(dict.fromkeys(increment.list_suspicions()))
     if found:
         return found, None
-    why = increment.find_missing_proof()
-    if why is None:
-        return [], _make_proved_finding(written)
-    return [], _make_unproved_finding(written, why) if written.append_only else None
+    if written.append_only is None:
+        return [], None
+    why = increment.find_missing_proof(written.append_only)
+    return [], _make_proved_finding(written) if why is None else _make_unproved_finding(written, why)
 
 
 def _make_proved_finding(written: Written) -> Finding:
@@ -126,12 +126,8 @@ class _Increment:
             yield from self._suspect_joins(delta)
         yield from self._suspect_repeats()
 
-    def find_missing_proof(self) -> str | None:
-        """What a proof lacks; None where it is whole."""
+    def find_missing_proof(self, column: str) -> str | None:
         written, (delta, *others) = self.written, self.deltas
-        column = written.append_only
-        if column is None:
-            return "no column is said to grow only (`append_only`)"
         if others:
             return "the later text has several filters of its own"
         watermark = self._find_watermark(delta.condition)

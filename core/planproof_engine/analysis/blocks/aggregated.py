@@ -239,7 +239,6 @@ class Aggregated:
             raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
-        """Refuses an aggregate function over what the Aggregate itself computes."""
         if self._made is None:
             self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))

@@ -116,7 +116,6 @@ def _project(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
 
 
 def _drop_hidden(side: Side) -> Plan:
-    """The plan without its hidden columns."""
     plan, scope = side
     return plan if plan.output == scope.columns else Project(scope.columns, plan)
 
