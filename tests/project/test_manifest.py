@@ -120,7 +120,7 @@ def test_a_version_of_a_model(dbt_manifest, select):
         (["a_mart"], ["nobody"], "selector 'nobody'"),
         (["tagg:x"], [], "tagg:x: only dbt can select this way, and it is not installed"),
         (["state:modified"], [], "Without it: a name, a glob"),
-        (["@a_mart"], [], "@a_mart: only dbt can select so"),
+        (["@a_mart"], [], "@a_mart: only dbt can select this way"),
         (["a+b"], [], "cannot be read"),
         (["+"], [], "cannot be read"),
     ],

@@ -213,7 +213,7 @@ def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> No
 
 def test_what_a_model_needs_to_be_read_is_its_next_step() -> None:
     (unknown,) = unread("shop.mid", "shop.stg").findings
-    assert unknown.next_step.startswith("Make that schema known")
+    assert unknown.next_step.startswith("Run `planproof freeze` for a source")
     left_out = replace(unknown, message=f"{UNREAD}shop.stg: {NOT_COMPILED}, and without a contract")
     assert left_out.next_step.startswith("Compile that model, too")
     construct = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know PIVOT XML")
