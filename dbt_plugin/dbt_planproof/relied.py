@@ -160,21 +160,11 @@ RELIANCES: tuple[Reliance, ...] = (
     Takes(_SPARK, _IMPL, "get_column_schema_from_query", ("sql",), "dbt compares a contract's columns with it"),
     Takes(_SPARK, _IMPL, "get_columns_in_relation", ("relation",), "dbt names an insert's columns with it"),
     Takes(_SPARK, _IMPL, "get_relation", ("database", "schema", "identifier"), "it says what a model replaces"),
-    Takes(
-        _SPARK,
-        _IMPL,
-        "list_relations_without_caching",
-        ("schema_relation",),
-        "planproof asks twice whether a schema is empty",
-    ),
+    Takes(_SPARK, _IMPL, "list_relations_without_caching", ("schema_relation",), "it says whether a schema is empty"),
     Takes(_SPARK, _IMPL, "cache_dropped", ("relation",), "it tells dbt that a relation was replaced"),
     Takes(_SPARK, _IMPL, "cleanup_connections", (), "planproof writes its report there"),
     Takes(
-        "dbt.adapters.spark.relation",
-        "SparkRelation",
-        "create_from",
-        ("quoting", "relation_config"),
-        "it names a relation",
+        "dbt.adapters.spark.relation", "SparkRelation", "create_from", ("quoting", "relation_config"), "it gives names"
     ),
     Name(
         "dbt.adapters.spark.relation",
@@ -212,13 +202,8 @@ RELIANCES: tuple[Reliance, ...] = (
         ),
         "it inserts new rows from a temporary view",
     ),
-    Macro("dbt_spark", "materialization_view_spark", ("create_or_replace_view()",), "it makes a view in one statement"),
-    Macro(
-        "dbt",
-        "create_or_replace_view",
-        ("get_create_view_as_sql(", "statement('main')"),
-        "it makes a view in one statement",
-    ),
+    Macro("dbt_spark", "materialization_view_spark", ("create_or_replace_view()",), "it makes a view at once"),
+    Macro("dbt", "create_or_replace_view", ("get_create_view_as_sql(", "statement('main')"), "it makes a view at once"),
     Macro(
         "dbt_spark",
         "spark__create_table_as",
@@ -249,11 +234,7 @@ RELIANCES: tuple[Reliance, ...] = (
 OF_KINDS: dict[str, tuple[Reliance, ...]] = {
     "seed": (
         Takes(
-            _SPARK,
-            _IMPL,
-            "add_query",
-            ("sql", "auto_begin", "bindings", "abridge_sql_log"),
-            "a seed's rows go through it",
+            _SPARK, _IMPL, "add_query", ("sql", "auto_begin", "bindings", "abridge_sql_log"), "it inserts a seed's rows"
         ),
         Macro(
             "dbt_spark",
@@ -310,11 +291,7 @@ OF_TESTS: tuple[Reliance, ...] = (
     Takes(_TESTS, "TestRunner", "__init__", ("config", "adapter", "node", "node_index", "num_nodes"), _ASKED),
     Takes(_TESTS, "TestRunner", "execute_data_test", ("data_test", "manifest"), f"{_ASKED}, and answers its node"),
     Takes(
-        _TESTS,
-        "TestRunner",
-        "build_test_run_result",
-        ("test", "result"),
-        "planproof writes into a test's message there",
+        _TESTS, "TestRunner", "build_test_run_result", ("test", "result"), "planproof adds to a test's message there"
     ),
     Name(
         _TESTS,
