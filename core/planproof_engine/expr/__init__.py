@@ -23,6 +23,7 @@ from planproof_engine.expr.nodes import (
     Variable,
     Window,
     column_of,
+    drop_alias,
     fresh_id,
     is_aggregate,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Variable",
     "Window",
     "column_of",
+    "drop_alias",
     "fresh_id",
     "is_aggregate",
 ]
