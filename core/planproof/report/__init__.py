@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from planproof.report.model import WRITERS, Report
 
-__all__ = ["Report"]
-
 
 def _render_html(reports: Sequence[Report]) -> str:
     from planproof.report.html import render

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
     from planproof.session.connect import ConnectSession
 
-__all__ = [
-    "Session",
-    "SparkFailure",
-    "find_running",
-    "launch_for_dbt",
-    "open",
-    "open_connect",
-    "open_embedded",
-    "open_for_dbt",
-    "open_thrift",
-]
 
 _EMBEDDED = {
     "spark.ui.enabled": "false",

@@ -17,7 +17,7 @@ from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
 from planproof_engine.records import record
 from planproof_engine.types import DataType
-from planproof_engine.types.kinds import Expected, Kind
+from planproof_engine.types.kinds import Expected
 
 Args = Sequence[Expr]
 TypeRule = Callable[[Args, Conf], DataType]
@@ -275,23 +275,3 @@ def kind_of(given: Input) -> Expected | None:
     if isinstance(given, LambdaOf):
         return None
     return given.expected if isinstance(given, (Optional, Many)) else given
-
-
-__all__ = [
-    "ALWAYS",
-    "EITHER",
-    "EITHER_BRANCH",
-    "EVERY",
-    "FIRST",
-    "NEVER",
-    "Args",
-    "Category",
-    "Coerce",
-    "Kind",
-    "LambdaOf",
-    "Many",
-    "Mismatch",
-    "Optional",
-    "Signature",
-    "kind_of",
-]

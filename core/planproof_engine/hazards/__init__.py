@@ -70,24 +70,3 @@ def hazards(definitions: Definitions, conf: Conf) -> list[Suspicion]:
     """What every hazard suspects, in the order of the table; nothing twice."""
     found = [suspicion for hazard in HAZARDS for suspicion in hazard(definitions, conf)]
     return list({(s.finding, s.span): s for s in found}.values())
-
-
-__all__ = [
-    "HAZARDS",
-    "LOST",
-    "NARROWED",
-    "UNDECIDED",
-    "WRAPPED",
-    "Definitions",
-    "Fits",
-    "Suspicion",
-    "Written",
-    "concerns",
-    "find_swapped",
-    "hazards",
-    "judge_certain",
-    "loss_of",
-    "make_warning",
-    "stand_in",
-    "suspected_increments",
-]
