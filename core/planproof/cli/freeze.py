@@ -16,7 +16,8 @@ from planproof.report.parts import format_count, neutralize, neutralize_json
 @click.command(cls=options.Sectioned)
 @options.location
 @options.spark
-@comparing.comparison_options
+@comparing.fail_on
+@click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 @click.option(
     "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
 )

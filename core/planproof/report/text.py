@@ -364,7 +364,7 @@ def render_summary(reports: Sequence[Report], seconds: float | None = None, comm
         return Text(compared.describe_changes(reports), "bold red" if any(map(is_stopped, reports)) else healthy)
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
-    parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
+    parts = [format_count(len(reports), "model")]
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
     words = [*(v.value for v in Verdict), IN_BASELINE, "no contract"]
     parts += [
