@@ -7,13 +7,12 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 import pytest
 
 from planproof_engine.expr import Alias, Column, Expr, Outer
-from planproof_engine.logical.builder import scan
-from planproof_engine.logical.nodes import Filter, Plan, Project
+from planproof_engine.logical.nodes import Filter, Plan, Project, Scan
 from planproof_engine.records import evolve, record
 from planproof_engine.types import INT
 
 COLUMN = Column(1, "a", INT, True, ("t",))
-TABLE = scan("t", [("a", "int", True), ("b", "int", False)]).plan
+TABLE = Scan("t", (COLUMN, Column(3, "b", INT, False, ("t",))))
 PROJECT = Project((Alias(COLUMN, "x", 2),), TABLE)
 
 

@@ -52,7 +52,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("arrow",),
         ("session",),
         ("invariants",),
-        ("claims", "example"),
+        ("claims",),
         ("judge",),
         ("publish",),
         ("guard",),

@@ -114,24 +114,6 @@ def rewrite(page: str) -> str:
     return page
 
 
-def find_block(page: str, first: str) -> str:
-    """The fenced block of a page that begins with these words."""
-    return page[slice(*_find_span(page, first))]
-
-
-def replace_block(page: str, first: str, text: str) -> str:
-    """The page with another text in that block."""
-    start, end = _find_span(page, first)
-    return page[:start] + text + page[end:]
-
-
-def _find_span(page: str, first: str) -> tuple[int, int]:
-    found = re.search(rf"^```\w*\n({re.escape(first)}.*?)^```$", page, re.S | re.M)
-    if found is None:
-        raise ValueError(f"no block begins with {first!r}")
-    return found.span(1)
-
-
 def main() -> int:
     for name in PAGES:
         path = DOCS / name

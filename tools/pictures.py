@@ -11,7 +11,6 @@ import argparse
 import io
 import re
 import sys
-from collections.abc import Iterator
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -103,22 +102,6 @@ class _Xhtml(HTMLParser):
             self.styles.append(escape(re.sub(r"\bbody\b", ".page", light), quote=False))
         elif not self.left_out:
             self.parts.append(escape(data))
-
-
-def list_words(svg: str) -> list[str]:
-    """The words that a terminal's picture shows, line by line from the top."""
-    found: dict[float, list[str]] = {}
-    for at, text in _texts(svg):
-        found.setdefault(at, []).append(text)
-    return [word for at in sorted(found) for word in " ".join(found[at]).split() if word.strip("│╭╮╰╯─")]
-
-
-def _texts(svg: str) -> Iterator[tuple[float, str]]:
-    from xml.etree import ElementTree
-
-    for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
-        if text.get("clip-path"):
-            yield float(text.get("y", "0")), (text.text or "").replace("\xa0", " ")
 
 
 def main() -> int:

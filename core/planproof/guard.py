@@ -337,9 +337,9 @@ def _refuse_unknown(asked: _Asked, target: StoredTable | None, appeared: bool) -
     has_table = target is not None and target.kind != "view"
     if is_added and asked.existed is not None and asked.existed != has_table:
         said = (
-            "is gone since the model was compiled: its query gives the rows only that were new to it"
+            "has disappeared since the model was compiled: its query gives only the rows that were new to it"
             if asked.existed
-            else "has appeared since the model was compiled: its query gives rows again that may be in it"
+            else "has appeared since the model was compiled: its query may give rows that it already holds"
         )
         raise Refused(f"{model.name} {said}. Nothing was changed; compile and run the model again", transient=True)
 

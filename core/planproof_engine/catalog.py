@@ -26,8 +26,6 @@ class Relation:
     name: str
     schema: LogicalSchema
     kind: str = "table"
-    format: str | None = None
-    partition_by: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class Finding:
         if self.code == "PP111" and self.message.startswith(UNREAD) and NOT_COMPILED in self.message:
             return "Compile that model, too: `dbt compile`, or `planproof check --compile`; or give it a contract."
         if self.code == "PP111" and self.message.startswith(UNREAD):
-            return "Make that schema known: run `planproof freeze` for all but models; give a model a contract."
+            return "Run `planproof freeze` for a source, seed or snapshot; give a model a contract."
         if self.code == "PP111" and any(said in self.message for said in PRINTED):
             return (
                 "Build what the model reads and compile again, or check the manifest of a run, such as "

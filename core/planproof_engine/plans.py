@@ -9,23 +9,3 @@ from planproof_engine.logical.outline import plan_details
 from planproof_engine.logical.references import References
 from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.optimizer.laws import may_raise
-
-__all__ = [
-    "Alias",
-    "Call",
-    "Column",
-    "Expr",
-    "Filter",
-    "Named",
-    "Outer",
-    "Plan",
-    "Project",
-    "References",
-    "Scan",
-    "Source",
-    "StoredColumn",
-    "Subquery",
-    "may_raise",
-    "plan_details",
-    "rows_of",
-]

@@ -11,21 +11,3 @@ from planproof_engine.functions.declared import DeclarationError, Function, call
 from planproof_engine.functions.registry import RegistrationError, Registry, builtin
 from planproof_engine.optimizer.lowering import CannotLower, Lowered, lower
 from planproof_engine.types.kinds import ANY
-
-__all__ = [
-    "ALWAYS",
-    "ANY",
-    "CannotLower",
-    "Coerce",
-    "DeclarationError",
-    "Function",
-    "Lambda",
-    "Lowered",
-    "Many",
-    "RegistrationError",
-    "Registry",
-    "Signature",
-    "builtin",
-    "calls_declared",
-    "lower",
-]

@@ -7,7 +7,7 @@ Notation of the specification: `LF(relation, name, type, nullable)`, `PF(name, t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
@@ -113,24 +113,8 @@ class LogicalField:
         return f"{qualified} {self.type.simple}{'' if self.nullable else ' NOT NULL'}"
 
 
-@record(frozen=True, slots=True)
-class LogicalColumn:
-    """A reference by name; `relation` None stands for any relation."""
-
-    relation: str | None
-    name: str
-
-
-@record(frozen=True, slots=True)
-class PhysicalColumn:
-    """A reference by position. The index is authoritative; the name is for people."""
-
-    index: int
-    name: str
-
-
 class DuplicateField(ValueError):
-    """I1: two fields of one logical schema share (relation, name), or a column resolves to several fields."""
+    """I1: two fields of one logical schema share (relation, name), or a bare name stands beside a qualified one."""
 
 
 F = TypeVar("F", PhysicalField, LogicalField)
@@ -159,13 +143,6 @@ class Schema(Generic[F]):
         """`Set(self) === Set(other)`: the same fields with the same multiplicity, in any order."""
         return Counter(self.fields) == Counter(other.fields)
 
-    def find_repeated(self, key: Callable[[F], object]) -> list[tuple[F, ...]]:
-        """The groups of two or more fields that share `key`, in order of first appearance."""
-        groups: dict[object, list[F]] = {}
-        for f in self.fields:
-            groups.setdefault(key(f), []).append(f)
-        return [tuple(g) for g in groups.values() if len(g) > 1]
-
     def __str__(self) -> str:
         return "[" + ", ".join(str(f) for f in self.fields) + "]"
 
@@ -173,10 +150,6 @@ class Schema(Generic[F]):
 @record(frozen=True, slots=True)
 class PhysicalSchema(Schema[PhysicalField]):
     """What a sink, a batch or a file holds. Names need not be unique (D1)."""
-
-    def field(self, column: PhysicalColumn) -> PhysicalField:
-        """The field at the column's index; raises IndexError beyond the schema."""
-        return self.fields[column.index]
 
     def as_nullable(self) -> PhysicalSchema:
         return PhysicalSchema(tuple(PhysicalField(f.name, as_nullable(f.type), True) for f in self.fields))
@@ -193,23 +166,3 @@ class LogicalSchema(Schema[LogicalField]):
     def strip(self) -> PhysicalSchema:
         """The physical schema: every relation dropped, order and duplicates kept."""
         return PhysicalSchema(tuple(f.strip() for f in self.fields))
-
-    def duplicates(self, case_sensitive: bool = False) -> list[tuple[LogicalField, ...]]:
-        """The groups of fields that break I1: equal relation and name, case aside unless `case_sensitive`."""
-        if case_sensitive:
-            return self.find_repeated(lambda f: (f.relation, f.name))
-        return self.find_repeated(lambda f: (f.relation and f.relation.lower(), f.name.lower()))
-
-    def field(self, column: LogicalColumn) -> LogicalField:
-        """The one field that the column names. Raises KeyError for none and DuplicateField for several (I1)."""
-        found = [
-            f
-            for f in self.fields
-            if f.name.lower() == column.name.lower()
-            and (column.relation is None or (f.relation or "").lower() == column.relation.lower())
-        ]
-        if not found:
-            raise KeyError(f"no field {column} in {self}")
-        if len(found) > 1:
-            raise DuplicateField(f"{column} names {len(found)} fields: {', '.join(map(str, found))}")
-        return found[0]

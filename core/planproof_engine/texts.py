@@ -9,17 +9,3 @@ from planproof_engine.sql.heads import Query, Statement, may_change, read_head
 from planproof_engine.sql.layout import lay_out
 from planproof_engine.sql.stand_in import stand_in
 from planproof_engine.sql.unparse import unparse
-
-__all__ = [
-    "Query",
-    "Statement",
-    "drop_terminators",
-    "join_counts",
-    "lay_out",
-    "list_mentioned_names",
-    "list_read_names",
-    "may_change",
-    "read_head",
-    "stand_in",
-    "unparse",
-]

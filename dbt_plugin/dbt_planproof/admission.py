@@ -34,7 +34,7 @@ class Admission:
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
         if read_command() == "clone":
-            self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
+            self._say_once("planproof does not guard dbt clone: it hands on rows that are stored elsewhere")
         if not is_written(node, read_command()):
             return None
         guard = _guard_of(node)

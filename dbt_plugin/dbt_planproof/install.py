@@ -111,7 +111,7 @@ def _swap(made_of: Callable[[type], type]) -> None:
     spark.Plugin.adapter = made_of(plain)
     _plain.append((spark.Plugin, plain))
     if FACTORY.get_adapter_class_by_name("spark") is not spark.Plugin.adapter:
-        raise RuntimeError("dbt does not take the class that was put in its place")
+        raise RuntimeError("dbt does not use the adapter class that planproof put in the place of its own")
 
 
 def _builds_on_spark(kind: str) -> bool:

@@ -131,39 +131,41 @@ class Swapped:
 _SPARK, _IMPL = "dbt.adapters.spark", "SparkAdapter"
 _NODES, _FLAGS = "dbt.contracts.graph.nodes", "dbt.flags"
 _CONFIG = "dbt.artifacts.resources.v1.model"
-_STATEMENT = "it is read to tell what is written"
+_STATEMENT = "planproof reads it to know what is written"
 _NODE = (
     *("name", "unique_id", "resource_type", "language", "schema", "alias", "compiled_code", "config", "columns"),
     *("constraints", "original_file_path", "to_dict"),
 )
 
 RELIANCES: tuple[Reliance, ...] = (
-    Name("dbt.plugins", "dbtPlugin", "by it the guard gets in", ("initialize",)),
-    Name("dbt_common.exceptions", "DbtRuntimeError", "a model that is stopped fails with it"),
-    Name("dbt_common.events.functions", "fire_event", "messages go to dbt's log"),
-    Name("dbt_common.events.types", "Note", "messages go to dbt's log"),
-    Name("dbt_common.events.base_types", "EventLevel", "messages go to dbt's log", ("DEBUG", "INFO", "WARN")),
-    Name("dbt_common.clients.agate_helper", "empty_table", "dbt gets it as the rows of a statement that was gated"),
+    Name("dbt.plugins", "dbtPlugin", "planproof is loaded through it", ("initialize",)),
+    Name("dbt_common.exceptions", "DbtRuntimeError", "a stopped model fails with this error"),
+    Name("dbt_common.events.functions", "fire_event", "planproof logs through it"),
+    Name("dbt_common.events.types", "Note", "planproof logs through it"),
+    Name("dbt_common.events.base_types", "EventLevel", "planproof logs through it", ("DEBUG", "INFO", "WARN")),
+    Name("dbt_common.clients.agate_helper", "empty_table", "planproof answers with it for a statement's rows"),
     Name(
         "dbt.adapters.contracts.connection",
         "AdapterResponse",
-        "dbt gets it as the answer to a statement that was gated",
+        "planproof answers a statement with it",
         ("_message", "rows_affected"),
     ),
-    Name(_FLAGS, "get_flags", "it says which command runs", ("WHICH",)),
-    Swapped("the guarded class stands there"),
-    Takes(_SPARK, _IMPL, "pre_model_hook", ("config",), "it says that a node begins"),
-    Takes(_SPARK, _IMPL, "post_model_hook", ("config", "context"), "it says that a node has ended"),
-    Takes(_SPARK, _IMPL, "execute", ("sql", "auto_begin", "fetch", "limit"), "every statement passes it"),
-    Takes(_SPARK, _IMPL, "drop_relation", ("relation",), "the drop before a CREATE TABLE is put off"),
-    Takes(_SPARK, _IMPL, "rename_relation", ("from_relation", "to_relation"), "a drop that was put off goes first"),
-    Takes(_SPARK, _IMPL, "get_column_schema_from_query", ("sql",), "dbt compares a contract's columns by it"),
-    Takes(_SPARK, _IMPL, "get_columns_in_relation", ("relation",), "dbt names an insert's columns by it"),
+    Name(_FLAGS, "get_flags", "it names the command that runs", ("WHICH",)),
+    Swapped("planproof puts its own class there"),
+    Takes(_SPARK, _IMPL, "pre_model_hook", ("config",), "it tells planproof that a node begins"),
+    Takes(_SPARK, _IMPL, "post_model_hook", ("config", "context"), "it tells planproof that a node has ended"),
+    Takes(_SPARK, _IMPL, "execute", ("sql", "auto_begin", "fetch", "limit"), "every statement goes through it"),
+    Takes(_SPARK, _IMPL, "drop_relation", ("relation",), "planproof delays the drop before a CREATE TABLE"),
+    Takes(_SPARK, _IMPL, "rename_relation", ("from_relation", "to_relation"), "planproof runs a delayed drop first"),
+    Takes(_SPARK, _IMPL, "get_column_schema_from_query", ("sql",), "dbt compares a contract's columns with it"),
+    Takes(_SPARK, _IMPL, "get_columns_in_relation", ("relation",), "dbt names an insert's columns with it"),
     Takes(_SPARK, _IMPL, "get_relation", ("database", "schema", "identifier"), "it says what a model replaces"),
-    Takes(_SPARK, _IMPL, "list_relations_without_caching", ("schema_relation",), "a schema is empty if two say so"),
-    Takes(_SPARK, _IMPL, "cache_dropped", ("relation",), "dbt hears by it of a relation that was replaced"),
-    Takes(_SPARK, _IMPL, "cleanup_connections", (), "the report is written when dbt is done"),
-    Takes("dbt.adapters.spark.relation", "SparkRelation", "create_from", ("quoting", "relation_config"), "names"),
+    Takes(_SPARK, _IMPL, "list_relations_without_caching", ("schema_relation",), "it says whether a schema is empty"),
+    Takes(_SPARK, _IMPL, "cache_dropped", ("relation",), "it tells dbt that a relation was replaced"),
+    Takes(_SPARK, _IMPL, "cleanup_connections", (), "planproof writes its report there"),
+    Takes(
+        "dbt.adapters.spark.relation", "SparkRelation", "create_from", ("quoting", "relation_config"), "it gives names"
+    ),
     Name(
         "dbt.adapters.spark.relation",
         "SparkRelation",
@@ -184,12 +186,12 @@ RELIANCES: tuple[Reliance, ...] = (
         "it says how a model is written",
         ("materialized", "meta", "contract", "full_refresh", "get"),
     ),
-    Macro("dbt", "statement", ("adapter.execute(compiled_code",), "every statement passes adapter.execute"),
+    Macro("dbt", "statement", ("adapter.execute(compiled_code",), "every statement goes through adapter.execute"),
     Macro(
         "dbt_spark",
         "materialization_table_spark",
         ("adapter.drop_relation(", "statement('main'", "create_table_as(False, target_relation, compiled_code"),
-        "the drop is put off, and what follows it is gated",
+        "planproof delays its drop, and guards the statement after it",
     ),
     Macro(
         "dbt_spark",
@@ -198,10 +200,10 @@ RELIANCES: tuple[Reliance, ...] = (
             *("adapter.drop_relation(", "create_table_as(False, target_relation, compiled_code"),
             *("create_table_as(True, tmp_relation, compiled_code", "dbt_spark_get_incremental_sql("),
         ),
-        "a delta is a view, and an insert from it",
+        "it inserts new rows from a temporary view",
     ),
-    Macro("dbt_spark", "materialization_view_spark", ("create_or_replace_view()",), "a view is one statement"),
-    Macro("dbt", "create_or_replace_view", ("get_create_view_as_sql(", "statement('main')"), "a view is one statement"),
+    Macro("dbt_spark", "materialization_view_spark", ("create_or_replace_view()",), "it makes a view at once"),
+    Macro("dbt", "create_or_replace_view", ("get_create_view_as_sql(", "statement('main')"), "it makes a view at once"),
     Macro(
         "dbt_spark",
         "spark__create_table_as",
@@ -232,13 +234,13 @@ RELIANCES: tuple[Reliance, ...] = (
 OF_KINDS: dict[str, tuple[Reliance, ...]] = {
     "seed": (
         Takes(
-            _SPARK, _IMPL, "add_query", ("sql", "auto_begin", "bindings", "abridge_sql_log"), "a seed's rows pass it"
+            _SPARK, _IMPL, "add_query", ("sql", "auto_begin", "bindings", "abridge_sql_log"), "it inserts a seed's rows"
         ),
         Macro(
             "dbt_spark",
             "spark__reset_csv_table",
             ("adapter.drop_relation(", "create_csv_table(model, agate_table)"),
-            "the drop is put off, and what follows it is held",
+            "planproof delays its drop, and holds what follows",
         ),
         Macro("dbt_spark", "spark__create_csv_table", ("create table {{ this.render() }} (",), _STATEMENT),
         Macro(
@@ -256,13 +258,13 @@ OF_KINDS: dict[str, tuple[Reliance, ...]] = {
                 *("create_table_as(False, target_relation, build_sql)", "create_columns(target_relation,"),
                 *("spark_build_snapshot_staging_table(strategy, sql, target_relation)", "snapshot_merge_sql("),
             ),
-            "it is a table first, and a view and a merge from it later",
+            "it writes a table first, later a view and a merge from it",
         ),
         Macro(
             "dbt_spark",
             "spark_build_snapshot_staging_table",
             ("target_relation.identifier ~ '__dbt_tmp'", "{% if target_relation.is_iceberg %}", "schema=none"),
-            "its view is recognised by its name",
+            "planproof knows its view by name",
         ),
         Macro(
             "dbt_spark",
@@ -274,7 +276,7 @@ OF_KINDS: dict[str, tuple[Reliance, ...]] = {
 }
 """What seeds and snapshots on Iceberg need in addition. Where a part is missing, they are left to dbt."""
 
-_TESTS, _ASKED = "dbt.task.test", "it asks a test of the staged rows"
+_TESTS, _ASKED = "dbt.task.test", "planproof runs tests on staged rows through it"
 
 OF_TESTS: tuple[Reliance, ...] = (
     Takes("dbt.task.run", "RunTask", "before_run", ("adapter", "selected_uids"), "it says which nodes run"),
@@ -288,11 +290,13 @@ OF_TESTS: tuple[Reliance, ...] = (
     ),
     Takes(_TESTS, "TestRunner", "__init__", ("config", "adapter", "node", "node_index", "num_nodes"), _ASKED),
     Takes(_TESTS, "TestRunner", "execute_data_test", ("data_test", "manifest"), f"{_ASKED}, and answers its node"),
-    Takes(_TESTS, "TestRunner", "build_test_run_result", ("test", "result"), "a test's message says what it rests on"),
+    Takes(
+        _TESTS, "TestRunner", "build_test_run_result", ("test", "result"), "planproof adds to a test's message there"
+    ),
     Name(
         _TESTS,
         "TestResultData",
-        "it is what a test found",
+        "it holds what a test found",
         ("failures", "should_warn", "should_error", "adapter_response"),
     ),
     Name(_FLAGS, "get_flags", "it says whether tests store their failures", ("STORE_FAILURES",)),

@@ -66,7 +66,11 @@ def why_stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bo
     if existing is None or is_logged(node, ("iceberg",)):
         return None
     if is_logged(node, ("delta",)):
-        return None if existing.is_delta else "what stands there is no Delta table, which no commit of Delta's replaces"
+        return (
+            None
+            if existing.is_delta
+            else "its name belongs to a relation that is no Delta table, and a Delta commit cannot replace it"
+        )
     if existing.is_delta or existing.is_iceberg or existing.is_hudi:
         return "its table keeps a log of its own (Delta, Iceberg or Hudi)"
     information = existing.information or ""

@@ -61,13 +61,6 @@ def test_broken_buffers():
     assert "UTF" in fault.message.upper()
 
 
-def test_results_of_spark_are_healthy(session):
-    table = session.batches(
-        "select id, array(named_struct('q', id)) xs, map('k', id) m, if(id > 1, null, id) n from range(10)"
-    )
-    assert find_faults(table) == []
-
-
 def test_bytes_that_are_no_utf8_are_told_apart():
     text = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x01\0\0\0"), pa.py_buffer(b"\xff"))
     [fault] = find_faults(pa.record_batch([text], names=["s"]))

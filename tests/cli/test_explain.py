@@ -111,7 +111,7 @@ def test_explain_names_where_the_unknown_begins(invoke, project):
     found = invoke("explain", "mart", "--project-dir", directory)
     assert found.exit_code == 2
     assert "the schema of shop.stg: not read offline" in found.stderr
-    assert "it begins with raw.orders: the source raw.orders declares no complete columns" in found.stderr
+    assert "it begins with raw.orders: the source raw.orders lacks a complete list of columns" in found.stderr
 
 
 def test_a_plan_shows_lambdas_as_they_were_written_and_wraps(invoke, project, monkeypatch):

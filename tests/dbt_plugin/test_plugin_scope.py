@@ -119,7 +119,7 @@ def test_a_table_whose_partitions_the_catalog_does_not_hold_is_dbts() -> None:
     ("command", "said", "remarks"),
     [
         ("run", ["planproof does not guard this run: it reaches Spark by session or thrift, not by http"], 2),
-        ("clone", ["planproof does not guard dbt clone: what it makes has the rows that stand elsewhere"], 0),
+        ("clone", ["planproof does not guard dbt clone: it hands on rows that are stored elsewhere"], 0),
         ("compile", [], 0),
     ],
 )

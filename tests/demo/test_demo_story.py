@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pictures
 import pytest
@@ -65,7 +67,7 @@ def test_the_story_goes_as_told(
         assert demo.planproof("run", *selected, "--vars", "{customer_join: left}") == 1
     box = framed.getvalue().replace(schema, "shop")
     box = box[box.rindex("╭─") : box.rindex("╰─")]
-    drawn = pictures.list_words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
+    drawn = list_words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
     assert words(box) == [*words(" ".join(drawn[drawn.index("✗") :]))][: len(words(box))], "run `make pictures`"
     assert "published before      1,000 rows        0 nulls" in said
     assert "now                   1,000 rows        0 nulls" in said
@@ -98,3 +100,17 @@ def test_two_demos_do_not_share_a_home(demo: ModuleType, tmp_path: Path) -> None
         pass
     with demo.alone(tmp_path):
         pass
+
+
+def list_words(svg: str) -> list[str]:
+    """The words that a terminal's picture shows, line by line from the top."""
+    found: dict[float, list[str]] = {}
+    for at, text in _read_texts(svg):
+        found.setdefault(at, []).append(text)
+    return [word for at in sorted(found) for word in " ".join(found[at]).split() if word.strip("│╭╮╰╯─")]
+
+
+def _read_texts(svg: str) -> Iterator[tuple[float, str]]:
+    for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        if text.get("clip-path"):
+            yield float(text.get("y", "0")), (text.text or "").replace("\xa0", " ")

@@ -11,7 +11,6 @@ import os
 import re
 from pathlib import Path
 
-import docs_examples
 import pytest
 from projects import Dbt, project_files
 
@@ -51,7 +50,7 @@ def test_every_output_that_is_shown_is_produced_by_a_test(page: str) -> None:
 
 def test_the_house_is_drawn_as_it_stands() -> None:
     """Every room of core/ stands in the drawing, and what is drawn stands there."""
-    house = docs_examples.find_block((ROOT / "docs/design.md").read_text("utf-8"), "core/planproof_engine/ ")
+    house = find_block((ROOT / "docs/design.md").read_text("utf-8"), "core/planproof_engine/ ")
     drawn = {word for line in house.splitlines() for word in re.findall(r"(?<![.\w])\w[\w/]*(?:\.py|/)", line[:30])}
     core, engine = ROOT / "core/planproof", ROOT / "core/planproof_engine"
     rooms = {
@@ -120,9 +119,9 @@ class Shop:
 def compare(first: str, now: str) -> None:
     """The README's block that begins so is what was said now, seconds and the length of a name aside."""
     page = README.read_text("utf-8")
-    shown = docs_examples.find_block(page, first)
+    shown = find_block(page, first)
     if os.environ.get("PLANPROOF_WRITE_DOCS"):
-        README.write_text(docs_examples.replace_block(page, first, now), "utf-8")
+        README.write_text(replace_block(page, first, now), "utf-8")
     else:
         assert masked(shown) == masked(now), "run `make docs`"
 
@@ -141,7 +140,7 @@ def test_the_first_page_shows_what_dbt_says_alone_and_guarded(
         assert "1 published" in shop.build("count(*)")
 
     # What lies on disk: the table's version, the one before, and nothing in the folder that bears the table's name.
-    shown = docs_examples.find_block(PLATFORM.read_text("utf-8"), ON_DISK)
+    shown = find_block(PLATFORM.read_text("utf-8"), ON_DISK)
     versions = sorted((shop.folder / "__planproof/activity").iterdir())
     assert shop.location in versions
     assert len(versions) == len(re.findall(r"__planproof/activity/", shown)) == 2
@@ -160,3 +159,21 @@ def test_the_first_page_shows_what_dbt_says_alone_and_guarded(
     alone = shop.build("string(count(*))", guarded=False)
     compare(ALONE, f"{ALONE}\n{alone}\n{query}\n{shop.asked()}\n")
     spark.sql(f"drop database {project.schema} cascade")  # type: ignore[attr-defined]
+
+
+def find_block(page: str, first: str) -> str:
+    """The fenced block of a page that begins with these words."""
+    return page[slice(*_find_span(page, first))]
+
+
+def replace_block(page: str, first: str, text: str) -> str:
+    """The page with another text in that block."""
+    start, end = _find_span(page, first)
+    return page[:start] + text + page[end:]
+
+
+def _find_span(page: str, first: str) -> tuple[int, int]:
+    found = re.search(rf"^```\w*\n({re.escape(first)}.*?)^```$", page, re.S | re.M)
+    if found is None:
+        raise ValueError(f"no block begins with {first!r}")
+    return found.span(1)

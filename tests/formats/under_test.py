@@ -140,7 +140,7 @@ DELTA = Format(
     calls=(
         *(("planproof.session.delta.tables", "Delta", name) for name in ("clone", "create", "insert", "commit")),
         *(("planproof.session.delta.tables", "Delta", name) for name in ("register", "fence")),
-        ("planproof.session.delta.held", "Held", "open"),
+        ("planproof.session.delta.tables", "Held", "open"),
     ),
 )
 FORMATS = {each.name: each for each in (PARQUET, ICEBERG, DELTA)}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planproof.claims import files
-from planproof.claims.spark import evidence
 from planproof.contract import Contract
 from planproof.invariants.contract import check, conclude, judge_counted_nulls
 from planproof.judge.allowed import allow
+from planproof.judge.planes import find_evidence
 from planproof.report.parts import next_steps
 from planproof.settings import ENFORCEABLE, Settings
 from planproof_engine.claim import Facts
@@ -239,7 +239,7 @@ def test_a_healthy_model_is_proved_by_sparks_flags(session):
     contract = Contract(
         [("id", "bigint", False), ("items", "array<struct<sku:string NOT NULL,qty:int NOT NULL> NOT NULL>", False)]
     )
-    findings = judge(contract, planes.declared, evidence(planes))
+    findings = judge(contract, planes.declared, find_evidence(planes))
     assert len(findings) == 5
     assert {f.verdict for f in findings} == {P}
 
@@ -248,7 +248,7 @@ def test_flags_under_python_are_no_evidence(session, spark):
     spark.udf.register("claim", lambda x: [x], "array<int>")
     planes = session.planes("select coalesce(claim(1), array(1)) xs")
     assert not planes.analyzed[0].nullable
-    assert evidence(planes) == {}
+    assert find_evidence(planes) == {}
 
 
 def test_footers_decide_what_flags_do_not(session, spark, tmp_path):
@@ -257,8 +257,8 @@ def test_footers_decide_what_flags_do_not(session, spark, tmp_path):
     claim, _ = files.read(session.files(str(tmp_path / "t")))
     planes = session.planes(sql)
     contract = Contract([("ok", "bigint", False), ("bad", "bigint", False)])
-    assert {f.verdict for f in judge(contract, planes.declared, evidence(planes))} == {U}
-    assert [(f.field, f.verdict) for f in judge(contract, planes.declared, evidence(planes), claim.facts)] == [
+    assert {f.verdict for f in judge(contract, planes.declared, find_evidence(planes))} == {U}
+    assert [(f.field, f.verdict) for f in judge(contract, planes.declared, find_evidence(planes), claim.facts)] == [
         ("ok", P),
         ("bad", V),
     ]

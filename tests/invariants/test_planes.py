@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import read_footers
-from planproof.claims import batches, catalog, files, spark
+from planproof.claims import batches, files, spark
 from planproof.invariants import file_schemas, physical, planning, registered, sink
 from planproof.session import SparkFailure
 from planproof_engine.claim import Facts
@@ -116,12 +116,6 @@ def test_a_query_that_cannot_be_planned_is_unproved(session):
     [finding] = physical.check(session.planes("select 1 / 0 as a"))
     assert (finding.code, finding.verdict) == ("PP302", U)
     assert "DIVIDE_BY_ZERO" in finding.message
-
-
-def test_claims_of_a_query(session):
-    claims = spark.read(session, "select id from range(3)").claims
-    assert [c.plane for c in claims] == ["analyzed", "optimized", "executed"]
-    assert {c.schema for c in claims} == {schema(("id", LONG, False))}
 
 
 # --- D1 --------------------------------------------------------------------------------------------------------------
@@ -298,12 +292,6 @@ def test_partition_columns_stand_last():
     assert registered.check(schema(("a", INT, True), ("p", STRING, True)), planned, ["p"]) == []
     assert codes(registered.check(planned, planned, ["p"])) == [("PP403", V, None)]
     assert codes(registered.check(schema(("a", INT, True), ("p", INT, True)), planned, ["p"])) == [("PP403", V, "p")]
-
-
-def test_the_claim_of_the_catalog(session, spark, database):
-    spark.sql(f"create table `{database}`.t (a varchar(3)) using parquet")
-    assert catalog.read(session, f"{database}.t").schema.fields[0].type.simple == "varchar(3)"
-    assert catalog.read(session, f"{database}.nosuch") is None
 
 
 # --- I2 --------------------------------------------------------------------------------------------------------------

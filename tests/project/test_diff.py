@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project.changed import reports_of
-from planproof.project.diff import compare_projects
+from planproof.project.diff import compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.report.formats import render
 from planproof.report.run import run_report
@@ -82,7 +81,7 @@ def test_promises_of_a_contract_count(project: Any) -> None:
     for before, after, whom in ((strict, loose, "readers"), (loose, strict, "writers")):
         found = compare_projects(read_project(before), read_project(after))
         assert {(c.direction, c.to_dict()["direction"]) for c in found.changes} == {(whom, whom)}
-        messages = [f.message for report in reports_of(found) for f in report.findings]
+        messages = [f.message for report in report_changes(found) for f in report.findings]
         assert {"(binds writers)" in message for message in messages} == {whom == "writers"}
 
 
@@ -159,7 +158,7 @@ def test_what_was_not_compared_is_not_said_to_hold(project: Any, tmp_path: Any) 
         last = "nothing was compared" if name == "none" else "0 breaking, 0 safe"
         assert forms["text"].splitlines()[-1] == f"{last}; {many} not compared"
         assert f"planproof: no change seen; {many} not compared" in forms["github"]
-        assert f"Nothing is seen to break.</strong> {many} not compared" in " ".join(forms["html"].split())
+        assert f"No breaking change was found.</strong> {many} not compared" in " ".join(forms["html"].split())
         assert ("nothing was compared" in forms["html"]) is (name == "none")
         for said in forms.values():
             assert "nothing changed" not in said.lower()
@@ -220,7 +219,7 @@ def test_contracts_and_exposures_that_a_change_reaches_are_named(project: Any) -
         (change,) = (c for c in found.changes if (c.relation, c.column) == ("shop.stg", column))
         assert change.contracts == contracts
         assert change.exposures == (("board", "notebook") if read_by else ("notebook",))
-        (report,) = (r for r in reports_of(found) if r.model == "shop.stg")
+        (report,) = (r for r in report_changes(found) if r.model == "shop.stg")
         assert report.findings[0].message.endswith("; the exposure " + ", ".join(change.exposures))
         assert report.details.file == "models/stg.sql"
 
@@ -237,7 +236,7 @@ def test_a_source_that_is_read_from_elsewhere_breaks_no_reader(dbt_manifest: Any
 
 def test_two_compiles_are_said_to_differ_and_not_to_be_proved(project: Any) -> None:
     after = project(stg={**STAGING, "sql": "select id, amount, 1 as one from raw.orders"}, report=None)
-    changed = reports_of(compare_projects(read_project(project()), read_project(after)))
+    changed = report_changes(compare_projects(read_project(project()), read_project(after)))
     run = run_report("diff", changed, datetime.now(timezone.utc))
     markdown, page = render(run, "markdown"), render(run, "html")
     assert markdown.startswith("**planproof:** 2 breaking changes, 1 safe\n\n### Breaking\n\n- shop.")

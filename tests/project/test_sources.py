@@ -38,7 +38,7 @@ def test_a_source_without_all_types_is_unread(dbt_manifest, columns):
     project = read_project(dbt_manifest(sources={"raw.orders": columns}))
     unread = schema(project, "source.shop.raw.orders")
     assert isinstance(unread, Unread)
-    assert "declare them, or run `planproof freeze`" in unread.reason
+    assert "declare one, or run `planproof freeze`" in unread.reason
 
 
 def test_a_declared_type_that_spark_does_not_know(dbt_manifest):

@@ -133,7 +133,7 @@ def test_what_fails_after_a_publish_fails_the_model_and_is_told_so(dbt_manifest,
     mart, child = sorted(ran(dbt_manifest(models), recorded), key=lambda r: r.model, reverse=True)
     assert (mart.outcome, mart.details.published) == ("failed", True)
     assert mart.error.startswith("it was published, and then ")
-    assert describe_table(mart) == "It was published; what was to follow failed."
+    assert describe_table(mart) == "It was published; a later step failed."
     assert child.error == "its parent shop.mart failed after it was published"
 
 

@@ -80,14 +80,16 @@ def test_sources_that_nobody_declares_are_one_remark_that_names_them() -> None:
         said = f"planproof does not know the schema of {source}: the {kind} {source} {why}"
         return Finding(Verdict.UNPROVED, "PP111", "logical", message=said, origin=Origin(line, 7, file="models/a.sql"))
 
-    why = "declares no complete columns"
+    why = "lacks a complete list of columns"
     reports = [
         checked("shop.a", of("source", "raw.orders", why, 1)),
         checked("shop.b", of("source", "raw.users", why, 2)),
         checked("shop.c", of("source", "raw.orders", why, 3)),
         checked("shop.d", of("seed", "raw.codes", "states no column_types", 4)),
     ]
-    shared = "planproof does not know the schemas of raw.orders, raw.users: each source declares no complete columns"
+    shared = (
+        "planproof does not know the schemas of raw.orders, raw.users: each source lacks a complete list of columns"
+    )
     text = " ".join(render_plain(reports).split())
     assert f"PP111 shop.a, shop.b, shop.c at models/a.sql:1:7, and elsewhere: {shared}" in text
     assert "PP111 shop.d at models/a.sql:4:7: planproof does not know the schema of raw.codes: the seed" in text
@@ -211,7 +213,7 @@ def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> No
 
 def test_what_a_model_needs_to_be_read_is_its_next_step() -> None:
     (unknown,) = unread("shop.mid", "shop.stg").findings
-    assert unknown.next_step.startswith("Make that schema known")
+    assert unknown.next_step.startswith("Run `planproof freeze` for a source")
     left_out = replace(unknown, message=f"{UNREAD}shop.stg: {NOT_COMPILED}, and without a contract")
     assert left_out.next_step.startswith("Compile that model, too")
     construct = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know PIVOT XML")

@@ -208,8 +208,8 @@ def test_tables_that_an_audit_does_not_find_are_one_cause() -> None:
 def test_what_nobody_counted_of_a_stopped_model_is_named() -> None:
     stopped = replace(BROKEN, details=replace(BROKEN.details, uncounted=("unique(n)",)))
     run = run_report("run", [stopped], datetime.now(timezone.utc))
-    assert "not counted, as this stopped it before: unique(n)" in render(run, "text")
-    assert "not counted, as this stopped it before: unique\\(n\\)" in render(run, "markdown")
+    assert "not counted, because this stopped the model first: unique(n)" in render(run, "text")
+    assert "not counted, because this stopped the model first: unique\\(n\\)" in render(run, "markdown")
 
 
 def test_the_prefix_is_the_projects_folder_in_its_repository(tmp_path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,6 @@ class Fault:
     message: str
     nulls: int = 0
     text: bool = False
-
-
-def table_of(batches: Sequence[Any], schema: pa.Schema) -> pa.Table:
-    """Spark's batches as one table of a schema; none where it sent none. Raises `ArrowInvalid` where they differ."""
-    return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
 
 def find_faults(batch: Any) -> list[Fault]:

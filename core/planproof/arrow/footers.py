@@ -352,6 +352,5 @@ def read_row_groups(
 
 
 def _read_beginning(file: pq.ParquetFile, number: int, rows: int) -> pa.Table:
-    """The first rows of a row group."""
     found = next(file.iter_batches(rows, row_groups=[number], use_threads=False), None)
     return file.read_row_group(number) if found is None else pa.Table.from_batches([found])

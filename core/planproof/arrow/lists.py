@@ -47,11 +47,6 @@ def compact(lists: Any, values: Any | None = None, element: Any | None = None) -
     return made.from_arrays(offsets, inside, type=kind, mask=pc.is_null(lists) if lists.null_count else None)
 
 
-def parents(lists: Any) -> Any:
-    """For each element, the index of the list that holds it (int64)."""
-    return pc.list_parent_indices(compact(lists))
-
-
 def positions(lists: Any) -> Any:
     """For each element, its place in its list, from 0 (int32, as Spark's index parameter)."""
     tidy = compact(lists)

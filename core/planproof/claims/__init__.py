@@ -1,1 +1,1 @@
-"""Claims: one reader per plane."""
+"""Claims: what files, and the batches in them, say."""

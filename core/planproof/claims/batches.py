@@ -9,6 +9,7 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable, read_row_g
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.types import physical_schema
 from planproof.invariants.batches import check
+from planproof.invariants.contract import format_count
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
 from planproof_engine.finding import Finding, Verdict
 
@@ -29,7 +30,7 @@ def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Cl
     try:
         return run_isolated_or_here(_read, paths, mode, footers)
     except CannotRead as error:
-        raise Undecodable(f"a file of {_format_count(len(paths), 'file')} cannot be decoded: {error}") from error
+        raise Undecodable(f"a file of {format_count(len(paths), 'file')} cannot be decoded: {error}") from error
 
 
 def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
@@ -61,9 +62,5 @@ def _describe_sample(seen: Sequence[tuple[str, int]], footers: Sequence[Footer])
     """
     rows, groups, files = sum(n for _, n in seen), len(seen), len({path for path, _ in seen})
     of = sum(f.rows for f in footers), sum(f.row_groups for f in footers), sum(f.files for f in footers)
-    of_groups, of_files = _format_count(of[1], "row group"), _format_count(of[2], "file")
+    of_groups, of_files = format_count(of[1], "row group"), format_count(of[2], "file")
     return f"{rows:,} of {of[0]:,} rows, in {groups} of {of_groups} and {files} of {of_files}"
-
-
-def _format_count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from planproof.arrow.footers import Footer, Undecodable, fold_footers, read_footer, read_footers
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
+from planproof.invariants.contract import format_count
 from planproof_engine.claim import Claim, Facts, Path
 from planproof_engine.schema import PhysicalSchema
 
@@ -75,7 +76,7 @@ def facts(footers: Sequence[Footer]) -> Facts:
     """Rows and exact null counts over all files; a place that one file with rows does not count is not known."""
     filled = [f for f in footers if f.rows]
     count = sum(f.files for f in footers)
-    source = f"the footers of {count} file{'' if count == 1 else 's'}"
+    source = f"the footers of {format_count(count, 'file')}"
     if not filled:
         nulls: dict[Path, int] = {path: 0 for f in footers for path in f.nulls}
         return Facts(0, nulls, count, source)

@@ -4,7 +4,6 @@ gone."""
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from pathlib import Path
 
 import click
 
@@ -14,17 +13,13 @@ from planproof.report.run import run_report
 
 
 @click.command(cls=options.Sectioned)
-@options.project
+@options.location
 @options.report_options
 @click.option(
     "--force", is_flag=True, help="Also deletes old versions of tables that this catalog does not know (any more)."
 )
 def clean(
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     fail_on: str | None,
     wanted: output.Wanted,
     force: bool,
@@ -36,7 +31,6 @@ def clean(
     has to refresh it. Afterwards uninstall planproof, or set PLANPROOF=off.
     """
     started = datetime.now(timezone.utc)
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     profile = location.profile()
     session = location.open_session()
     from planproof.guard import Guard
@@ -53,4 +47,4 @@ def clean(
         click.echo(f"nothing of planproof is left ({where})")
         return
     report = run_report("clean", reports, started, remarks=[where])
-    output.finish(report, wanted, fail_on=fail_on, project_dir=project_dir)
+    output.finish(report, wanted, fail_on=fail_on, project_dir=location.project_dir)

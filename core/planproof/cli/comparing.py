@@ -20,11 +20,6 @@ _WIDE, _TEXT = 10_000, 60
 """Off a terminal no name is folded, so that it can be searched for; what stands before and after is."""
 
 
-def comparison_options(function: F) -> F:
-    """--fail-on, --json."""
-    return fail_on(click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")(function))
-
-
 def fail_on(function: F) -> F:
     """--fail-on."""
     choice = click.Choice(FAIL_ON)

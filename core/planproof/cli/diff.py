@@ -11,8 +11,7 @@ import click
 from click.core import ParameterSource
 
 from planproof.cli import comparing, options, output, staged
-from planproof.project.changed import reports_of
-from planproof.project.diff import compare_projects
+from planproof.project.diff import compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.report.run import run_report
 
@@ -79,7 +78,7 @@ def diff(
     found = compare_projects(read_project(old), after, frozen=sources)
     # `--json` is older than the report's one schema, and keeps its own form.
     remarks = [*found.remarks, *([] if found.compared else ["nothing was compared"])]
-    report = run_report("diff", reports_of(found), started, project=after.name, remarks=remarks)
+    report = run_report("diff", report_changes(found), started, project=after.name, remarks=remarks)
     plain = replace(wanted, stdout="text") if click.get_current_context().params.get("as_json") else wanted
     output.write_forms(report, plain, project_dir=new if new.is_dir() else new.parent)
     comparing.finish(found, fail_on, as_json=wanted.stdout != plain.stdout, quiet=not plain.is_text)

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=options.Sectioned)
 @click.argument("what", metavar="MODEL|PPnnn")
-@options.project
+@options.location
 @click.option(
     "--plan", "as_plan", is_flag=True, help="The logical plan with each node's schema, in place of the columns."
 )
@@ -37,11 +36,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 def explain(
     what: str,
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     as_plan: bool,
     as_sql: bool,
     rewrites: bool,
@@ -56,7 +51,6 @@ def explain(
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _print_code(what.upper(), as_json)
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     project = location.project()
     node = project.find_by_relation(what)
     if node is None or node.kind != "model":

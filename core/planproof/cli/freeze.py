@@ -14,19 +14,16 @@ from planproof.report.parts import format_count, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)
-@options.project
+@options.location
 @options.spark
-@comparing.comparison_options
+@comparing.fail_on
+@click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 @click.option(
     "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
 )
 @click.option("--check", is_flag=True, help="Writes nothing: compares the live sources with the file.")
 def freeze(
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     conf: tuple[str, ...],
     fail_on: str,
     as_json: bool,
@@ -38,14 +35,13 @@ def freeze(
     `planproof check` and `diff` read that file. What Spark does not know is listed and left out; the models that read
     it are unproved. With --check the exit code is 1 where a source broke since.
     """
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     project, spark = location.project(), options.parse_conf(conf)
     if check:
         frozen = read_frozen(project, file)
         found = find_drift(project, location.open_session(spark), frozen, location.conf(spark))
         return comparing.finish(found, fail_on, as_json)
     form, missing = freeze_relations(project, location.open_session(spark))
-    where = file or (project.directory or project_dir) / FREEZE_FILES[0]
+    where = file or (project.directory or location.project_dir or Path()) / FREEZE_FILES[0]
     output.write(where, render_form(form))
     said = (
         neutralize_json(render_form(form))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from planproof.report.parts import join_lines, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)
-@options.project
+@options.location
 @options.selection
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
 @click.option(
@@ -28,11 +29,7 @@ from planproof.report.parts import join_lines, neutralize, neutralize_json
 @click.option("--dry-run", is_flag=True, help="Shows what would be written, and writes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="What was inferred, as JSON on standard output.")
 def infer(
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     selector: str | None,
@@ -51,8 +48,7 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import add_contracts
 
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path, DBT)
-    project = location.project()
+    project = replace(location, compiler=DBT).project()
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 from click.core import ParameterSource
@@ -15,18 +14,14 @@ from planproof.project.location import ProjectLocation
 
 
 @click.command(cls=options.Sectioned)
-@options.project
+@options.location
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
 @click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
 @click.pass_context
 def lsp(
     ctx: click.Context,
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     compiles: bool,
     cache: bool,
     stdio: bool,
@@ -44,7 +39,6 @@ def lsp(
         raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
     from planproof.lsp.workspace import Workspace
 
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     said = (ctx.get_parameter_source(name) for name in ("project_dir", "manifest"))
     anywhere = all(source is ParameterSource.DEFAULT for source in said)
     server = new_server(Workspace(location, Cache.of_user() if cache else None), compiles, anywhere)

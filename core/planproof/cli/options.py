@@ -89,6 +89,19 @@ def project(function: F) -> F:
     )
 
 
+def location(function: F) -> F:
+    """The options of `project`, which the command gets as one `ProjectLocation`, `location`."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        from planproof.project.location import ProjectLocation
+
+        given = {name: kwargs.pop(name) for name in SECTIONS["Which project"]}
+        return function(*args, location=ProjectLocation(**given), **kwargs)
+
+    return project(cast(F, called))
+
+
 class Words(click.Option):
     """An option that takes several words, as dbt's `--select a b` does: all up to the next option."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from pathlib import Path
 
 import click
 
@@ -13,7 +12,7 @@ from planproof.report.run import run_report
 
 
 @click.command(cls=options.Sectioned)
-@options.project
+@options.location
 @options.spark
 @options.report_options
 @click.option(
@@ -24,11 +23,7 @@ from planproof.report.run import run_report
     "this catalog does not know, and leaves their files.",
 )
 def recover(
-    project_dir: Path,
-    manifest: Path | None,
-    profiles_dir: Path | None,
-    target: str | None,
-    target_path: Path | None,
+    location: ProjectLocation,
     conf: tuple[str, ...],
     fail_on: str | None,
     wanted: output.Wanted,
@@ -39,7 +34,6 @@ def recover(
     Looks in the locations of all databases that the target's catalog lists, and says where it looked.
     """
     started = datetime.now(timezone.utc)
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     spark = options.parse_conf(conf)
     # Asked before Spark starts: where no Spark is named, one of our own would know no tables.
     where = location.describe_spark(spark)
@@ -54,4 +48,4 @@ def recover(
     if not reports and wanted.is_text and not wanted.files:
         click.echo(f"nothing to recover: no publish was left half way ({where})")
         return
-    output.finish(report, wanted, fail_on=fail_on, project_dir=project_dir)
+    output.finish(report, wanted, fail_on=fail_on, project_dir=location.project_dir)

@@ -141,7 +141,7 @@ def _compare_leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> 
     sides = (at.name, wanted.simple, given.simple)
     if not can_store_assign(given, wanted):
         if at.ansi_policy:
-            message = f"{said}, which Spark does not make of it; cast it in the model, or run with full_refresh"
+            message = f"{said}: Spark does not convert it; cast it in the model, or run with full_refresh"
             yield Assignment(_finding("PP402", *sides, message, Verdict.VIOLATED))
     elif {wanted, given} == set(_MOMENTS):
         message = f"{said}: Spark shifts it by the session's time zone"
@@ -169,9 +169,9 @@ def _find_loss(
 
 def _describe_silent_loss(given: DataType, wanted: DataType) -> str | None:
     if given in _MOMENTS and wanted == DATE:
-        return "the time of the day is cut off"
+        return "the time of day is cut off"
     if is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, Decimal) and given.scale > 0)):
-        return "what is behind the point is cut off"
+        return "the digits after the point are cut off"
     if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
         return None  # A number with too many whole digits fails the write.
     return loss_of(given, wanted)

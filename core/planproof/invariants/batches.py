@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.arrow.batches import find_faults
+from planproof.invariants.contract import format_count
 from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
 
@@ -25,7 +26,7 @@ def check(batch: Any, where: str) -> list[Finding]:
                 "batches",
                 path,
                 promised="NOT NULL" if fault.nulls else None,
-                found=f"{fault.nulls} null{'' if fault.nulls == 1 else 's'}" if fault.nulls else None,
+                found=format_count(fault.nulls, "null") if fault.nulls else None,
                 message=f"{where}: {fault.message}{counted}",
             )
         )

@@ -101,14 +101,13 @@ def _sum_elements(array: str, element: DataType, below: Path, leaf: _Leaf, depth
     return f"coalesce(aggregate({array}, 0L, ({total}, {item}) -> {total} + {counted}), 0L)"
 
 
-def read_counts(row: Sequence[int], terms: Sequence[Term], source: str) -> Facts:
-    """The facts in the one row that `count_query` gives. `source` names, for people, what was counted."""
+def _read_counts(row: Sequence[int], terms: Sequence[Term]) -> Facts:
     counts = list(zip(terms, row[1:]))
     return Facts(
         rows=row[0],
         nulls={t.path: n for t, n in counts if t.longer_than is None},
         too_long={t.path: n for t, n in counts if t.longer_than is not None},
-        source=source,
+        source="a query over all rows",
     )
 
 
@@ -116,7 +115,7 @@ def count_terms(session: Session, relation: str, terms: Sequence[Term]) -> Facts
     """Counts terms over a relation as it stands in FROM. Raises `AnalysisError` and `SparkFailure`."""
     schema = session.planes(f"SELECT * FROM {relation} AS counted").analyzed
     row = session.rows(count_query(relation, schema, terms))[0]
-    return read_counts(row, terms, "a query over all rows")
+    return _read_counts(row, terms)
 
 
 def count(
@@ -135,7 +134,7 @@ def count(
     if not terms and not checks:
         return findings, []
     row = session.rows(count_query(relation, schema, terms, checks))[0]
-    facts = read_counts(row, terms, "a query over all rows")
+    facts = _read_counts(row, terms)
     decided = [f if term is None else _decide(f, term, facts) for f, term in wanted]
     return decided, [int(n or 0) for n in row[1 + len(terms) :]]
 

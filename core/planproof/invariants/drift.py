@@ -79,7 +79,9 @@ def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitiv
             continue
         if held.name != f.name:
             who = (
-                "this session minds case, and reads null" if case_sensitive else "a session that minds case reads null"
+                "this session is case-sensitive and reads null"
+                if case_sensitive
+                else "a case-sensitive session reads null"
             )
             message = f"{footer.name}: {f.name} is stored as {held.name}; {who}"
             verdict = Verdict.VIOLATED if case_sensitive else Verdict.WARNING
@@ -88,7 +90,6 @@ def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitiv
 
 
 def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
-    """Columns that only the file has."""
     known = ColumnNames(f.name for f in wanted) | away
     for f in footer.schema:
         if f.name not in known:
@@ -161,7 +162,7 @@ def _compare_leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, message)
     if _is_readable(stored, now):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark widens as it reads")
-    return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it so")
+    return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it that way")
 
 
 def _number_types(stored: DataType) -> tuple[DataType, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.footers import Footer
 from planproof.invariants.compare import flag_differences, type_differences
+from planproof.invariants.contract import format_count
 from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, fold_name
@@ -152,5 +153,5 @@ def _merge_group(group: list[tuple[Finding, int]]) -> Finding:
     others = sum(files for _, files in group) - 1
     if not others:
         return first
-    more = f"{first.message} (and in {others} more file{'' if others == 1 else 's'})"
+    more = f"{first.message} (and in {format_count(others, 'more file')})"
     return replace(first, message=more)

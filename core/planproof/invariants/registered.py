@@ -125,7 +125,9 @@ def _compare_partitions(registered: PhysicalSchema, written: PhysicalSchema, las
             found += _compare_types(f, planned[f.name])
     tail = [fold_name(f.name) for f in registered][-len(last) :] if last else []
     if tail != list(last):
-        message = f"the partition columns {', '.join(last)} do not stand last: the table ends with {', '.join(tail)}"
+        message = (
+            f"the partition columns {', '.join(last)} are not the last ones: the table ends with {', '.join(tail)}"
+        )
         found.append(Finding(Verdict.VIOLATED, "PP403", "catalog", None, ", ".join(last), ", ".join(tail), message))
     return found
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
-_ON_TOP = "others changed the table after it was looked at, or may have, and this publish was committed on top of it"
+_ON_TOP = (
+    "others changed, or may have changed, the table after planproof read it, and this publish was committed on top"
+)
 _OF_THE_WHOLE = ("PP507", "PP510", "PP511", "PP512", "PP513")
 _COMPARED_BY = {"files": "I5", "batches": "I2"}
 """The planes of what is stored, each with the invariant over it."""
@@ -189,5 +191,5 @@ def _doubt(finding: Finding) -> Finding:
     """A term of the whole table, as nobody has counted it since others' commit. A check looks at single rows."""
     if finding.verdict is not Verdict.PROVED or (finding.promised or "").startswith("check("):
         return finding
-    message = f"{finding.message}; {_ON_TOP}, so that it may not hold: run the model again"
+    message = f"{finding.message}; {_ON_TOP}, so it may no longer hold: run the model again"
     return evolve(finding, verdict=Verdict.UNPROVED, evidence=None, message=message)

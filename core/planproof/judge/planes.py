@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from planproof.claims import logical, spark
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.allowed import downgrade_unpromised
@@ -20,7 +19,7 @@ from planproof.judge.rewritten import rewrite
 from planproof.session.protocol import Session, SparkPlanes
 from planproof_engine import OverBudget, bounded, deeply, is_bounded
 from planproof_engine.catalog import Catalog, split_name
-from planproof_engine.claim import Claim, Facts, join_path
+from planproof_engine.claim import Claim, Facts, join_path, nested_fields
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import NARROWED, UNDECIDED, concerns, judge_certain
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
 _SINKS = ("table", "incremental", "view")
-ARRAYS_UNSEEN = "no array of a function was looked at; that functions give what they report is tested against Spark"
+ARRAYS_UNSEEN = "no function's arrays were checked in this run; planproof's own tests check its functions against Spark"
 _SHORT = 40
 """The longest select item, in characters, that a message quotes."""
 Locate = Callable[[str], Origin | None]
@@ -120,7 +119,7 @@ def examine_plans(draft: Draft, session: Session, examined: Examined, planes: Sp
     """The same, with the planes after the analyzed one taken from `planes`: those of the text that ran."""
     later = replace(examined.planes, optimized=planes.optimized, executed=planes.executed, unplanned=planes.unplanned)
     _compare_physical(draft, later, session.capabilities.reason)
-    return examined._replace(planes=later, evidence={**examined.derived, **spark.evidence(later)})
+    return examined._replace(planes=later, evidence={**examined.derived, **find_evidence(later)})
 
 
 def judge(draft: Draft, examined: Examined, facts: Facts | None, plane: str) -> None:
@@ -154,7 +153,7 @@ def _read_contract(draft: Draft) -> None:
 
 
 def _uncounted_finding(custom: str) -> Finding:
-    message = f"the constraint {custom!r} is of a kind that nobody but the database knows; it is not checked"
+    message = f"the constraint {custom!r} is of a kind that only the database knows; it is not checked"
     return Finding(Verdict.WARNING, "PP508", "contract", promised=custom, message=message)
 
 
@@ -201,7 +200,7 @@ def _unknown_part(error: Unknown | RecursionError) -> tuple[str, Origin | None]:
 
 def _add_plan(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
-    draft.read(logical.read(plan))
+    draft.read(Claim("logical", plan.physical_schema))
     if not draft.is_brief:
         from planproof_engine.plans import plan_details
 
@@ -313,7 +312,7 @@ def _judge_with_spark(
     trusted = plan if agreed and not planes.python_fed else None
     derived = _evidence(trusted) if trusted is not None else {}
     doubts = _doubts(plan) if plan is not None and agreed else {}
-    evidence, checks = {**derived, **spark.evidence(planes)}, plan.checks if plan is not None else ()
+    evidence, checks = {**derived, **find_evidence(planes)}, plan.checks if plan is not None else ()
     examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts, trusted)
     if at.ahead:
         examined = examine_plans(draft, at.session, examined, at.session.add_plans(planes))
@@ -441,12 +440,28 @@ def _check_sink(
     """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
     model = draft.model
     if model.materialized not in _SINKS:
-        draft.mark_not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
+        draft.mark_not_enforced("D1", f"a model materialized as {model.materialized} stores nothing")
         return
     format = "view" if model.materialized == "view" else model.file_format
     findings = sink.check(schema, format, conf.case_sensitive, items)
     draft.add(_place_finding(replace(f, plane=plane), locate) for f in findings)
     draft.mark_enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
+
+
+def find_evidence(planes: SparkPlanes) -> dict[str, str]:
+    """Why places of the result hold no null, by dotted path: Spark's own flags, nested ones too.
+
+    A flag that a Python function or Python data may have claimed is no evidence, nor one that the optimizer loosened.
+    """
+    if planes.python_fed:
+        return {}
+    if planes.optimized is None:
+        return _flag_evidence(planes.analyzed, "NOT NULL in Spark's analyzed plan")
+    return _flag_evidence(planes.optimized, "NOT NULL in Spark's optimized plan")
+
+
+def _flag_evidence(schema: PhysicalSchema, why: str) -> dict[str, str]:
+    return {join_path(field.path): why for field in nested_fields(schema) if field.promises}
 
 
 def _evidence(plan: LogicalPlan) -> dict[str, str]:

@@ -73,6 +73,5 @@ def _describe_call(expr: Expr) -> str | None:
 
 
 def _find_node(root: Plan, column: int) -> str:
-    """The innermost node that gives out the column."""
     holding = [node for node in root.walk() if any(c.id == column for c in node.output)]
     return type(holding[-1] if holding else root).__name__

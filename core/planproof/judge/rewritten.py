@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planproof.claims import logical
 from planproof.judge.draft import Draft
+from planproof_engine.claim import Claim
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.origin import Unknown
 
@@ -30,7 +30,8 @@ def rewrite(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None
     fired = f"{len(found.rules)} of them changed the plan" if found.rules else "none changed the plan"
     draft.mark_enforced("I6", f"after every rule of the optimizer; {fired}")
     if found.sql == sql:
-        draft.read(replace(logical.read(plan, "rewritten"), what="no rule fired: the compiled text runs byte for byte"))
+        unchanged = "no rule fired: the compiled text runs byte for byte"
+        draft.read(Claim("rewritten", plan.physical_schema, what=unchanged))
         return sql
     reason = refusal(found.sql) if refusal is not None else None
     if reason is not None:
@@ -38,7 +39,7 @@ def rewrite(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None
         draft.add([Finding(Verdict.WARNING, "PP202", "rewritten", found=", ".join(found.rules), message=reason)])
         draft.rewrites = _mark_applied(found.rewrites, False)
         return sql
-    draft.read(logical.read(found.plan, "rewritten"))
+    draft.read(Claim("rewritten", found.plan.physical_schema))
     applied = draft.settings.rewrite == "on" and refusal is not None
     draft.rewrites = _mark_applied(found.rewrites, applied)
     if draft.settings.rewrite == "suggest":

@@ -170,7 +170,7 @@ class Server(LanguageServer):
                 await self.ask(self.models.take_compiled, nodes)
                 await self.publish_all(await self.ask(self.models.settle))
         except CannotCompile as error:
-            self.log(f"dbt does not compile it; the last compile goes on counting: {error}")
+            self.log(f"dbt cannot compile it; planproof still uses the last compile: {error}")
         except ProjectError as error:
             self.log(str(error))
 

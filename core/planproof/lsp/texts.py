@@ -61,14 +61,7 @@ def compare_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[boo
 
 def _count_same(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines, or characters, both begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def find_edits(old: str, new: str) -> list[Edit]:

@@ -4,5 +4,3 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode, read_project
 from planproof.project.nodes import contract_of, model_of
 from planproof.project.selection import select_models
-
-__all__ = ["Project", "ProjectError", "ProjectNode", "contract_of", "model_of", "read_project", "select_models"]

@@ -87,7 +87,6 @@ class Cache:
 
     @classmethod
     def of_user(cls, *, brief: bool = False) -> Cache:
-        """The user's own."""
         found = cache_folder()
         return cls(found / "check.sqlite" if found is not None else None, brief=brief)
 

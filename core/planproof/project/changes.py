@@ -76,7 +76,6 @@ class SchemaChange:
 
     @property
     def said(self) -> str:
-        """What changed, in words."""
         return f"{self.what} (binds writers)" if self.direction == "writers" else self.what
 
     def describe_reach(self) -> list[str]:

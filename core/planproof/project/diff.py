@@ -15,8 +15,11 @@ from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
+from planproof.report.details import Details
+from planproof.report.model import Report
 from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.conf import Conf
+from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ByColumn, LogicalField, fold_name
 
 _ROWS = "*"
@@ -48,6 +51,42 @@ def compare_projects(
             changes.append(replace(_follow_change(change, key, sides), file=file))
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
     return Comparison(tuple(changes), said, (targets,) if targets else (), len(both))
+
+
+def report_changes(found: Comparison) -> list[Report]:
+    """One report per relation that changed, the breaking ones first; what could not be compared is skipped, and why."""
+    by_relation: dict[str, list[SchemaChange]] = {}
+    for change in found.changes:
+        by_relation.setdefault(change.relation, []).append(change)
+    compared = [_report(relation, changes) for relation, changes in by_relation.items()]
+    compared.sort(key=lambda report: (report.verdict is not Verdict.VIOLATED, report.model))
+    return [*compared, *(Report(name, "skipped", error=f"not compared: {why}") for name, why in found.unread.items())]
+
+
+def _report(relation: str, changes: Iterable[SchemaChange]) -> Report:
+    changes = list(changes)
+    details = Details(file=changes[0].file, fail_on="violated")
+    findings = sorted(map(_finding, changes), key=lambda f: (f.verdict is not Verdict.VIOLATED, f.field or ""))
+    return Report(relation, "compared", tuple(findings), details=details)
+
+
+def _finding(change: SchemaChange) -> Finding:
+    breaking = change.effect == BREAKING
+    message = f"{change.column}: {change.said}" if change.column else change.said
+    if change.before or change.after:
+        message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
+    if change.reaches:
+        message += f"; reaches {', '.join(change.reaches)}"
+    message += "".join(f"; {said}" for said in change.describe_reach())
+    return Finding(
+        Verdict.VIOLATED if breaking else Verdict.WARNING,
+        "PP134" if breaking else "PP135",
+        "logical",
+        change.column,
+        change.before,
+        change.after,
+        message,
+    )
 
 
 def follow_changes(
@@ -155,7 +194,6 @@ class _Shapes:
             self.feeds[_key(source, column)].add(f"{relation}.{_ROWS}")
 
     def follow_change(self, change: SchemaChange, key: str) -> SchemaChange:
-        """The change of the relation `key` with all that it reaches."""
         reaches = self.find_reached(change, key)
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:

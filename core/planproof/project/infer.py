@@ -202,7 +202,7 @@ def find_property_file(project: Project, node: ProjectNode, into: Path | None = 
         file = real_path(home / patch if patch else into or beside)
         file.exists()
     except (OSError, ValueError) as error:  # A name that no file has.
-        raise ProjectError(f"{node.label}: its path is none: {error}") from error
+        raise ProjectError(f"{node.label}: its path is not valid: {error}") from error
     paths = [real_path(home / name) for name in model_paths(home) if "\0" not in name]
     below = [path for path in paths if path != home and path.is_relative_to(home)]
     if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -356,24 +357,19 @@ def _build_node(key: str, node: Node, relations: set[str], where: str) -> Projec
 
 def _dag_order(nodes: Mapping[str, ProjectNode], where: str) -> list[str]:
     """Parents before children, and by unique id where the graph leaves a choice."""
-    missing = {key: len(node.parents) for key, node in nodes.items()}
-    children: dict[str, list[str]] = {key: [] for key in nodes}
-    for key, node in nodes.items():
-        for parent in node.parents:
-            children[parent].append(key)
-    ready = [key for key, count in missing.items() if count == 0]
-    heapq.heapify(ready)
+    sorter = TopologicalSorter({key: node.parents for key, node in nodes.items()})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = ", ".join(sorted(set(error.args[1]))[:5])
+        raise ProjectError(f"{where}: these nodes depend on each other in a circle: {circle}") from error
+    ready = sorted(sorter.get_ready())
     order: list[str] = []
     while ready:
-        key = heapq.heappop(ready)
-        order.append(key)
-        for child in children[key]:
-            missing[child] -= 1
-            if missing[child] == 0:
-                heapq.heappush(ready, child)
-    if len(order) < len(nodes):
-        circle = ", ".join(sorted(set(nodes) - set(order))[:5])
-        raise ProjectError(f"{where}: these nodes depend on each other in a circle: {circle}")
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
+        for key in sorter.get_ready():
+            heapq.heappush(ready, key)
     return order
 
 

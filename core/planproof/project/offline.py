@@ -320,7 +320,7 @@ class OfflineCheck:
         except ProjectError:
             raise
         except OverBudget as over:
-            self.unread[node.unique_id] = "to plan it costs more than planproof spends on one model"
+            self.unread[node.unique_id] = "planning it costs more than planproof spends on one model"
             return report_too_large(self._make_draft(node, Subject.of_name(node)), over)
         except Exception as error:
             self.unread[node.unique_id] = "planproof itself failed on it"

@@ -65,10 +65,7 @@ def remark_on_schemas(check: OfflineCheck) -> str | None:
             f"the {what} not known ({shown}): declare the data_type of every column. `planproof freeze` reads no "
             "target of type databricks; `--conf spark.remote=sc://HOST:PORT` names another Spark with the same tables"
         )
-    return (
-        f"the {what} not known ({shown}); `planproof freeze`, run once with Spark, writes {it} down for all later "
-        "checks"
-    )
+    return f"the {what} not known ({shown}); `planproof freeze`, run once with Spark, saves {it} for later checks"
 
 
 def remarks_on_drift(

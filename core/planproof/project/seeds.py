@@ -191,12 +191,14 @@ Typed = tuple[str, dict[str, str]]
 def _parse_numbers(name: str, values: set[str]) -> Typed:
     numbers = {value: _parse_number(value) for value in values}
     if not all(number.is_finite() for number in numbers.values()):
-        raise ValueError(f"the column {name!r} has a number that is none (NaN, Infinity); state it in column_types")
+        raise ValueError(f"the column {name!r} holds NaN or Infinity; state its type in column_types")
     if any(number.normalize().as_tuple().exponent < 0 for number in numbers.values()):  # type: ignore[operator]
         return "double", {value: str(number) for value, number in numbers.items()}
     # The exponent is looked at first: a short text may stand for a number of a million digits.
     if not all(number.adjusted() < 19 and -(2**63) <= number < 2**63 for number in numbers.values()):
-        raise ValueError(f"the column {name!r} has a number beyond bigint; state it in column_types, such as double")
+        raise ValueError(
+            f"the column {name!r} holds a number beyond bigint; state its type in column_types, such as double"
+        )
     return "bigint", {value: str(int(number)) for value, number in numbers.items()}
 
 
@@ -230,7 +232,7 @@ def _parse_iso_times(name: str, values: set[str]) -> Typed:
     odd = sorted(value for value in values if not _TIME.fullmatch(value.strip()))
     if odd:
         raise ValueError(
-            f"the column {name!r} holds {odd[0]!r}: dbt would read a time there, and forget its zone; state timestamp "
+            f"the column {name!r} holds {odd[0]!r}: dbt would read it as a time and drop its zone; state timestamp "
             "or string in column_types"
         )
     return "timestamp", {value: value.strip().replace(",", ".") for value in values}

@@ -51,7 +51,7 @@ def select_nodes(
     """As `select_models`, with the selected seeds, snapshots and sources; one model at least is among them."""
     wanted, unwanted = _split(select), _split(exclude)
     if selector is not None and wanted:
-        raise ProjectError(f"--selector {selector} stands for --select; give one of them")
+        raise ProjectError(f"--selector {selector} replaces --select; give only one of them")
     if selector is None and not wanted and not unwanted:
         selector = read_default_selector(project.directory)
     asked = False
@@ -150,9 +150,10 @@ def _select_by_dbt(
     missing = NOT_HANDED_IN if project.compiler is None else project.compiler.missing()
     if project.compiler is None or missing is not None:
         raise ProjectError(
-            f"{', '.join(said)}: only dbt can select so, and it is not installed ({missing}); install planproof[dbt]. "
-            f"Without it: a name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with "
-            "`+` before and after, or the names that `dbt ls --output name` prints; --select '*' names all"
+            f"{', '.join(said)}: only dbt can select this way, and it is not installed ({missing}); install "
+            "planproof[dbt]. Without it: a name, a glob over the qualified name, "
+            f"{', '.join(f'{known}:' for known in METHODS)} with `+` before and after, or the names that "
+            "`dbt ls --output name` prints; --select '*' names all"
         )
     folder = Path(state) if state is not None else None
     found = project.compiler.select_nodes(project.manifest, project.directory, select, exclude, selector, folder)

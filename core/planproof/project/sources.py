@@ -176,8 +176,8 @@ def _read_declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
     named = node.raw.get("columns") or {}
     if not columns or len(columns) < len(named):
         return Unread(
-            f"the source {node.relation} declares no complete columns with data_type; declare them, "
-            "or run `planproof freeze`"
+            f"the source {node.relation} lacks a complete list of columns with data_type; "
+            "declare one, or run `planproof freeze`"
         )
     fields = tuple(_parse_column((name, kind, True), node.label, conf_ntz) for name, kind, _ in columns)
     return Known(fields, f"declared in {node.file or 'the manifest'}", complete=False)
@@ -203,7 +203,7 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
         # A link, or a pipe, leads elsewhere.
         found = agreed_columns([resolve_within(project.directory, file) for file in files])
     except (OSError, CannotRead) as error:
-        return Unread(f"The Parquet files below {location} tell nothing: {error}")
+        return Unread(f"The Parquet files below {location} cannot be read: {error}")
     if found is None:
         return None
     evidence = {

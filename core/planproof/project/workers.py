@@ -73,7 +73,6 @@ class Workers:
         return bool(self.idle or self.busy)
 
     def send(self, lot: Lot) -> None:
-        """Gives the lot to one that is idle."""
         one = self.idle.pop()
         try:
             one.send(lot)

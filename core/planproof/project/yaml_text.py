@@ -78,7 +78,7 @@ def refuse_large(text: str) -> None:
             size, anchor = opened.pop()
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in known:
-                raise yaml.YAMLError(f"the alias *{event.anchor} stands within itself, or for nothing")
+                raise yaml.YAMLError(f"the alias *{event.anchor} refers to itself, or to nothing")
             size, anchor = known[event.anchor], None
         elif isinstance(event, yaml.ScalarEvent):
             size, anchor = 1, event.anchor

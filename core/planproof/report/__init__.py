@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.report.model import INVARIANTS, PLANES, WRITERS, Enforcement, PlaneReading, Report, find_worst
-from planproof_engine.finding import Finding, Rewrite, Verdict
-
-__all__ = [
-    "INVARIANTS",
-    "PLANES",
-    "Enforcement",
-    "Finding",
-    "PlaneReading",
-    "Report",
-    "Rewrite",
-    "Verdict",
-    "find_worst",
-]
+from planproof.report.model import WRITERS, Report
 
 
 def _render_html(reports: Sequence[Report]) -> str:

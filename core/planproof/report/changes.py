@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from planproof_engine.records import record
@@ -51,9 +51,6 @@ class TableChange:
 
     before: TableVersion | None
     after: TableVersion
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"before": _version_form(self.before) if self.before else None, "after": _version_form(self.after)}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> TableChange:
@@ -121,11 +118,3 @@ def _format_value(value: str | None) -> str:
 
 def _format_number(rows: int | None) -> str:
     return "unknown" if rows is None else f"{rows:,}"
-
-
-def _version_form(version: TableVersion) -> dict[str, Any]:
-    return {
-        "rows": version.rows,
-        "columns": [asdict(column) for column in version.columns],
-        "unread": version.unread,
-    }

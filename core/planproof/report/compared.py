@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planproof.report.folding import list_names
 from planproof.report.model import Report
-from planproof.report.parts import format_count as number_of
-from planproof.report.parts import group_skipped, message_of
+from planproof.report.parts import format_count, group_skipped, message_of
 from planproof_engine.finding import Finding, Verdict
 
 NOTHING = "nothing changed"
@@ -24,16 +23,15 @@ def describe_changes(reports: Sequence[Report]) -> str:
     """`1 breaking change, 12 safe; 2 relations not compared`."""
     breaking, safe = (sum(len(r.of(verdict)) for r in reports) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
     left = f"; {describe_skipped(reports)}" if describe_skipped(reports) else ""
-    nothing = f"no change seen{left}" if left else NOTHING
-    return (
-        f"{breaking} breaking change{'' if breaking == 1 else 's'}, {safe} safe{left}" if breaking or safe else nothing
-    )
+    if breaking or safe:
+        return f"{format_count(breaking, 'breaking change')}, {safe} safe{left}"
+    return f"no change seen{left}" if left else NOTHING
 
 
 def describe_skipped(reports: Sequence[Report]) -> str:
     """`2 relations not compared`; empty where each was."""
     unread = sum(report.outcome == "skipped" for report in reports)
-    return f"{number_of(unread, 'relation')} not compared" if unread else ""
+    return f"{format_count(unread, 'relation')} not compared" if unread else ""
 
 
 def render_markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from planproof_engine.records import record
@@ -33,9 +32,6 @@ class Comparison:
     columns: Mapping[str, int]
     uncompared: Mapping[str, str]
     examples: tuple[Example, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "keys": list(self.keys), "examples": [asdict(e) for e in self.examples]}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Comparison:

@@ -3,8 +3,8 @@ wrong. Each field is absent from the JSON form where it is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from planproof.report.changes import TableChange
@@ -73,14 +73,8 @@ class BrokenRows:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> BrokenRows:
         columns, rows = form.get("columns"), form.get("rows")
-        return cls(
-            form["code"],
-            form.get("promised"),
-            form.get("field"),
-            form.get("query"),
-            None if columns is None else tuple(columns),
-            None if rows is None else tuple(map(tuple, rows)),
-        )
+        listed = {"columns": columns and tuple(columns), "rows": rows and tuple(map(tuple, rows))}
+        return cls(**{**form, **listed})
 
 
 @record(frozen=True, slots=True)
@@ -142,57 +136,32 @@ class Details:
 
     def to_dict(self, without: Collection[str] = ()) -> dict[str, Any]:
         """The known fields, but for those named, in JSON's types."""
-        known: dict[str, Any] = {}
-        for name in _FIELDS:
-            value = getattr(self, name)
-            if value is not None and name not in without:
-                known[name] = dict(value) if isinstance(value, Mapping) else value
-        if self.files is not None:
-            known["files"] = {f.name: _convert_value(getattr(self.files, f.name)) for f in fields(self.files)}
-        if self.change is not None:
-            known["change"] = self.change.to_dict()
-        if self.comparison is not None:
-            known["comparison"] = self.comparison.to_dict()
-        for name in _LISTS:
-            if getattr(self, name) is not None:
-                known[name] = list(getattr(self, name))
-        if self.quarantine is not None:
-            known["quarantine"] = asdict(self.quarantine)
-        if self.broken is not None:
-            known["broken"] = [asdict(rows) for rows in self.broken]
-        if self.tests is not None:
-            known["tests"] = [asdict(test) for test in self.tests]
-        return known
+        known = {name: getattr(self, name) for name in _FIELDS if name not in without}
+        return {name: _convert_to_json(value) for name, value in known.items() if value is not None}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Details:
         """What `to_dict` wrote. Raises TypeError for a field that no report has."""
-        if _TYPED.isdisjoint(form):
-            return cls(**form)
-        typed: dict[str, Any] = {}
-        files, change = form.get("files"), form.get("change")
-        if files is not None:
-            listed: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in files.items()}
-            typed["files"] = Files(**listed)
-        if change is not None:
-            typed["change"] = TableChange.from_dict(change)
-        if form.get("comparison") is not None:
-            typed["comparison"] = Comparison.from_dict(form["comparison"])
-        typed |= {name: tuple(form[name]) for name in _LISTS if form.get(name) is not None}
-        if form.get("quarantine") is not None:
-            typed["quarantine"] = QuarantinedRows(**form["quarantine"])
-        if form.get("broken") is not None:
-            typed["broken"] = tuple(map(BrokenRows.from_dict, form["broken"]))
-        if form.get("tests") is not None:
-            typed["tests"] = tuple(DataTestResult(**test) for test in form["tests"])
+        typed = {name: _READERS[name](form[name]) for name in _READERS.keys() & form.keys() if form[name] is not None}
         return cls(**{**form, **typed})
 
 
 _FIELDS = tuple(f.name for f in fields(Details))
-_LISTS = ("uncounted", "known", "unenforced")
-_TYPED = frozenset(("files", "change", "comparison", *_LISTS, "quarantine", "broken", "tests"))
-"""Fields that are not the same in JSON's types."""
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("uncounted", "known", "unenforced"), tuple),
+    "files": lambda form: Files(**{**form, **{name: tuple(form[name]) for name in ("compression", "written_by")}}),
+    "broken": lambda listed: tuple(map(BrokenRows.from_dict, listed)),
+    "tests": lambda listed: tuple(DataTestResult(**test) for test in listed),
+    "change": TableChange.from_dict,
+    "comparison": Comparison.from_dict,
+    "quarantine": lambda form: QuarantinedRows(**form),
+}
+"""How the fields that are not the same in JSON's types are read back."""
 
 
-def _convert_value(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _convert_to_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_convert_to_json(part) for part in value]
+    if is_dataclass(value):
+        return {f.name: _convert_to_json(getattr(value, f.name)) for f in fields(value)}
+    return dict(value) if isinstance(value, Mapping) else value

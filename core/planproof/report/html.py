@@ -133,7 +133,7 @@ def _make_banner_of_two(reports: Sequence[Report]) -> Banner:
         changed = f"{format_count(breaking, 'relation')} changed under their readers"
         return Banner("violated", "Breaking.", f"{changed}; {left}" if left else changed)
     if left:
-        return Banner("none", "Nothing is seen to break.", left)
+        return Banner("none", "No breaking change was found.", left)
     return Banner("none", "Nothing breaks.", "readers of the old relations can read the new ones")
 
 

@@ -43,14 +43,7 @@ class PlaneReading:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> PlaneReading:
         schema = form.get("schema")
-        return cls(
-            form["plane"],
-            form["status"],
-            form.get("reason"),
-            tuple((n, t, b) for n, t, b in schema) if schema is not None else None,
-            form.get("looked_at", "none"),
-            form.get("what"),
-        )
+        return cls(**{**form, "schema": None if schema is None else tuple(map(tuple, schema))})
 
 
 @record(frozen=True, slots=True)
@@ -170,7 +163,6 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """The report that `to_json` wrote."""
         return cls.from_dict(json.loads(text))
 
     @classmethod

@@ -33,16 +33,6 @@ _FACETS = {
     "#/$defs/DataQualityMetricsInputDatasetFacet",
     "errorMessage": f"{_SPEC}/facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
 }
-_SUBTYPES = {
-    "identity": "IDENTITY",
-    "transformation": "TRANSFORMATION",
-    "aggregation": "AGGREGATION",
-    "filter": "FILTER",
-    "join": "JOIN",
-    "group by": "GROUP_BY",
-    "sort": "SORT",
-    "window": "WINDOW",
-}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _DIRECT = ("identity", "transformation", "aggregation")
 
@@ -153,7 +143,9 @@ def _convert_sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
             "namespace": DATASETS,
             "name": plain_name(relation),
             "field": column,
-            "transformations": [{"type": "DIRECT" if how in _DIRECT else "INDIRECT", "subtype": _SUBTYPES[how]}],
+            "transformations": [
+                {"type": "DIRECT" if how in _DIRECT else "INDIRECT", "subtype": how.replace(" ", "_").upper()}
+            ],
         }
         for relation, column, how in sources
     ]

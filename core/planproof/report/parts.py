@@ -81,7 +81,7 @@ def describe_uncounted(report: Report) -> str | None:
     left = report.details.uncounted
     if report.outcome != "rejected" or not left:
         return None
-    return f"not counted, as this stopped it before: {', '.join(left)}"
+    return f"not counted, because this stopped the model first: {', '.join(left)}"
 
 
 def describe_open_terms(report: Report) -> str | None:
@@ -184,9 +184,9 @@ def describe_table(report: Report) -> str:
     if report.outcome in ("checked", "audited", "compared"):
         return "Nothing was written."
     if report.details.absent:
-        return "There is nothing to be audited."
+        return "There is nothing to audit."
     if report.details.published:
-        return "It was published; what was to follow failed."
+        return "It was published; a later step failed."
     if report.details.altered:
         return "Nothing was published: the table keeps its rows, and the column that was added."
     if report.details.hooked is not None:

@@ -37,7 +37,6 @@ class RunReport:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many reports have which outcome and which verdict."""
         return Counter([r.outcome for r in self.reports] + [r.verdict.value for r in self.reports])
 
     def failing(self, fail_on: str | None = None) -> tuple[Report, ...]:

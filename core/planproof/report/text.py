@@ -350,7 +350,6 @@ def _render_quarantined(report: Report) -> Iterator[Text]:
 
 
 def _render_style(reports: Sequence[Report]) -> Text | None:
-    """One line for all that is style."""
     found = Counter(f.code for report in reports for f in report.of(Verdict.WARNING) if f.code in STYLE)
     if not found:
         return None
@@ -365,7 +364,7 @@ def render_summary(reports: Sequence[Report], seconds: float | None = None, comm
         return Text(compared.describe_changes(reports), "bold red" if any(map(is_stopped, reports)) else healthy)
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
-    parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
+    parts = [format_count(len(reports), "model")]
     parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
     words = [*(v.value for v in Verdict), IN_BASELINE, "no contract"]
     parts += [

@@ -9,26 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planproof.session import jvm_log
-from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
+from planproof.session.protocol import Session, SparkFailure
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
     from planproof.session.connect import ConnectSession
 
-__all__ = [
-    "Capabilities",
-    "Session",
-    "SparkFailure",
-    "SparkPlanes",
-    "StoredTable",
-    "find_running",
-    "launch_for_dbt",
-    "open",
-    "open_connect",
-    "open_embedded",
-    "open_for_dbt",
-    "open_thrift",
-]
 
 _EMBEDDED = {
     "spark.ui.enabled": "false",

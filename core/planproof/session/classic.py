@@ -20,7 +20,7 @@ from planproof.session.entries import entries, has_python_source
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.files import list_data_files
 from planproof.session.frames import FrameSession
-from planproof.session.hadoop_files import HadoopFiles
+from planproof.session.hadoop_store import HadoopFiles
 from planproof.session.iceberg import Iceberg
 from planproof.session.iceberg.catalogs import is_catalog
 from planproof.session.java import items, option_text, text_map
@@ -139,7 +139,7 @@ class ClassicSession(FrameSession):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities("classic", optimized=True, executed=True, batches=True, files=True)
+        return Capabilities("classic")
 
     @property
     def conf(self) -> Conf:

@@ -59,7 +59,7 @@ class ConnectSession(FrameSession):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities("connect", optimized=False, executed=False, batches=True, files=True, reason=UNREADABLE)
+        return Capabilities("connect", UNREADABLE)
 
     @property
     def namespace(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from planproof.session import python_functions, versions
 from planproof.session.absence import doubt_absence
 from planproof.session.described import parse_lines
 from planproof.session.failures import translate_errors
-from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.session.protocol import StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
@@ -123,15 +123,6 @@ class FrameSession(SqlOnlySession):
             frame = self.spark.sql(sql)
             # A statement has run by now. A result without columns has no rows: no job is started for them.
             return [tuple(row) for row in frame.collect()] if frame.columns else []
-
-    def batches(self, sql: str, limit: int | None = None) -> Any:
-        try:
-            with translate_errors(sql):
-                frame = self.spark.sql(sql)
-                return versions.arrow_table(frame if limit is None else frame.limit(limit))
-        except (ValueError, TypeError, NotImplementedError) as error:
-            # Arrow's own errors are subclasses of these. They mean that the client refuses a batch that Spark sent.
-            raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
     def describe(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""

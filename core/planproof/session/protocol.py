@@ -25,13 +25,9 @@ NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as i
 
 @record(frozen=True, slots=True)
 class Capabilities:
-    """What this route can read and do; `reason` explains what it cannot."""
+    """The kind of a route, and why later planes cannot be read on it."""
 
     kind: str
-    optimized: bool
-    executed: bool
-    batches: bool
-    files: bool
     reason: str = ""
 
 
@@ -218,10 +214,8 @@ class Transaction(Protocol):
         """The table's schema once it is committed."""
 
     def place_files(self, name: str) -> str | None:
-        """Puts the data files that are written from now on into a folder of that name, beside the table's other
-        folders.
-
-        Returns the folder's location; None where the table places its files by other rules."""
+        """Has later data files lie in a folder of that name, beside the table's others, and returns its location; None
+        where the table places its files by other rules."""
 
     def manifests(self) -> Sequence[str]:
         """The locations of the metadata files that were written for the change."""
@@ -269,11 +263,9 @@ class Transaction(Protocol):
         what became of it."""
 
     def rebase(self, how: str) -> int:
-        """Puts the change on top of the table as it is now; rows stay as they were written. `how`: what the statement
-        was that wrote them: append, overwrite or merge.
-
-        Returns how many rows it replaces that others have added since it was opened first. Raises `Moved` where it
-        does not go there: more than rows has changed, or the format's own rules say so."""
+        """Puts the change on top of the table as it is now, its rows as the statement `how` (append, overwrite or
+        merge) wrote them. Returns how many rows it replaces that others have added since it was opened first. Raises
+        `Moved` where it does not fit: more than rows has changed, or the format's own rules say so."""
 
     def has_rows_of_others(self) -> bool:
         """Whether others have added rows since the change was opened first, where it puts its own."""
@@ -369,7 +361,7 @@ class Session(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this session can read and do."""
+        """What kind of session this is, and what it cannot read."""
 
     @property
     def conf(self) -> Conf:
@@ -403,11 +395,9 @@ class Session(Protocol):
         """What `analyzed` gave, with Spark's later planes."""
 
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
-        """Writes the rows of an analyzed query as the Parquet files of a folder, in place of what lies there.
-
-        Returns the query's planes; the later ones are those of the plan that wrote the rows, as it ran. Where this
-        route writes by statements only, it writes nothing and returns None. Raises `SparkFailure`.
-        """
+        """Writes the rows of an analyzed query as the Parquet files of a folder, in place of what lies there. Returns
+        the query's planes, the later ones as they ran; None, with nothing written, where this route writes by
+        statements only. Raises `SparkFailure`."""
 
     def transactions(self) -> Transactional | None:
         """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
@@ -420,11 +410,9 @@ class Session(Protocol):
         lasts."""
 
     def watch(self, sql: str) -> AbstractContextManager[str | None]:
-        """A text that gives the query's rows, and fails at the first null in Python data that claims NOT NULL.
-
-        It is the query's own text where no data claims that, and None where nulls can only be counted (`entries`). It
-        can be run as long as the block lasts.
-        """
+        """A text that gives the query's rows, and fails at the first null in Python data that claims NOT NULL: the
+        query's own text where no data claims that, None where nulls can only be counted (`entries`). It can be run as
+        long as the block lasts."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
@@ -432,10 +420,6 @@ class Session(Protocol):
     def write(self, sql: str) -> Written | None:
         """Runs a statement that writes rows. Returns the schemas of the plans that wrote them; None where this route or
         this statement does not show them. Raises `SparkFailure`."""
-
-    def batches(self, sql: str, limit: int | None = None) -> Any:
-        """The result of a query as a pyarrow Table, its first `limit` rows where that is given. The caller validates
-        it."""
 
     def table(self, name: str) -> StoredTable | None:
         """The relation of that name; None where there is none."""
@@ -459,11 +443,8 @@ class Session(Protocol):
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None
     ) -> Sequence[tuple[str, str]] | None:
-        """Each partition of a table, as Spark spells it (`d=2024-01-01/n=1`), with its location, a URI.
-
-        With `among` only these partitions (column and value as the catalog holds them). None where this route cannot
-        list them at once.
-        """
+        """Each partition of a table, as Spark spells it (`d=2024-01-01/n=1`), with its location, a URI; with `among`
+        only these (column and value as the catalog holds them). None where this route cannot list them at once."""
 
     def partition_locations(self, name: str) -> Sequence[str] | None:
         """The locations of all partitions of a table, decoded, by one call; None where this route has no such call."""

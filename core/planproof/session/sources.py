@@ -37,6 +37,6 @@ def live_catalog(session: Session, seen: dict[str, StoredTable] | None = None) -
             for f in found.schema
         )
         kind = "table" if found.kind == "table" else "view"
-        return Relation(name, LogicalSchema(fields), kind, found.format, found.partition_by)
+        return Relation(name, LogicalSchema(fields), kind)
 
     return Catalog(source=ask, namespace=tuple(namespace), catalog=catalog)

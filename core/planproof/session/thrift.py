@@ -73,7 +73,7 @@ class ThriftSession(SqlOnlySession):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities("thrift", optimized=False, executed=False, batches=False, files=True, reason=UNREADABLE)
+        return Capabilities("thrift", UNREADABLE)
 
     @property
     def conf(self) -> Conf:
@@ -195,9 +195,6 @@ class ThriftSession(SqlOnlySession):
             raise _translate(error) from error
         finally:
             cursor.close()
-
-    def batches(self, sql: str, limit: int | None = None) -> Any:
-        raise SparkFailure("the Thrift server hands over rows, not Arrow batches")
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:

@@ -163,22 +163,6 @@ def find_class(jvm: Any, name: str) -> Any | None:
         return None
 
 
-def arrow_table(frame: Any) -> Any:
-    """The rows of a DataFrame as an Arrow table, under the schema that pyspark makes of the frame's."""
-    if hasattr(frame, "toArrow"):
-        return frame.toArrow()
-    require_arrow()
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    from planproof.arrow.batches import table_of
-
-    schema = to_arrow_schema(frame.schema)
-    if not hasattr(frame, "_jdf"):
-        client = frame._session.client
-        return client.to_table(frame._plan.to_proto(client))[0].cast(schema)
-    return table_of(frame._collect_as_arrow(), schema)
-
-
 def require_arrow() -> None:
     """Raises `SparkFailure` where this Python lacks what pyspark imports to convert to Arrow and pandas.
 

@@ -35,7 +35,6 @@ class Cte:
 
     name: str
     plan: Plan
-    recursive: bool = False
     rejection: AnalysisError | None = None
     late: AnalysisError | None = None
     size: Size = (1, 0)

@@ -6,7 +6,7 @@ cannot be cut out safely there is no query, and the hazard stays a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from planproof_engine.analysis.branches_taken import narrow_condition
@@ -223,17 +223,9 @@ def reads_one(tree: q.Node, span: Span) -> bool:
     path = _find_path(tree, span) or []
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
     source = block.from_ if block is not None else None
-    tables = [node for node in _walk(source) if isinstance(node, q.Table)] if source is not None else []
-    if len(tables) != 1 or any(isinstance(node, q.Query) for node in _walk(source)):
+    if source is None or sum(1 for _ in source.find_all(q.Table)) != 1 or any(source.find_all(q.Query)):
         return False
     return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
-
-
-def _walk(node: q.Node | None) -> Iterator[q.Node]:
-    if node is not None:
-        yield node
-        for child in node.children:
-            yield from _walk(child)
 
 
 def _make_range_condition(node: q.Node, text: str, low: int, high: int) -> str | None:

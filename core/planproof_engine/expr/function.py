@@ -17,7 +17,7 @@ from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
 from planproof_engine.records import record
 from planproof_engine.types import DataType
-from planproof_engine.types.kinds import Expected, Kind
+from planproof_engine.types.kinds import Expected
 
 Args = Sequence[Expr]
 TypeRule = Callable[[Args, Conf], DataType]
@@ -240,11 +240,9 @@ class Signature:
         return _arity(self)
 
     def list_inputs(self, count: int) -> tuple[Input, ...]:
-        """The input that each of `count` arguments meets."""
         return _list_inputs(self, count)
 
     def list_kinds(self, count: int) -> tuple[Expected | None, ...]:
-        """What each of `count` arguments is expected to be; None for a lambda."""
         return _list_kinds(self, count)
 
 
@@ -277,23 +275,3 @@ def kind_of(given: Input) -> Expected | None:
     if isinstance(given, LambdaOf):
         return None
     return given.expected if isinstance(given, (Optional, Many)) else given
-
-
-__all__ = [
-    "ALWAYS",
-    "EITHER",
-    "EITHER_BRANCH",
-    "EVERY",
-    "FIRST",
-    "NEVER",
-    "Args",
-    "Category",
-    "Coerce",
-    "Kind",
-    "LambdaOf",
-    "Many",
-    "Mismatch",
-    "Optional",
-    "Signature",
-    "kind_of",
-]

@@ -358,6 +358,11 @@ def _has_false_flag(expr: Expr) -> bool:
     return any(isinstance(e, (Call, Column)) and not e.nullable and e.evidence is None for e in expr.walk())
 
 
+def drop_alias(item: Expr) -> Expr:
+    """The expression without its alias."""
+    return item.child if isinstance(item, Alias) else item
+
+
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):

@@ -122,7 +122,7 @@ class Traits:
     """What is known of each call of a function. What is not stated is the worst.
 
     - `raises`: `never`, `ansi` (in ANSI mode only) or `always` (in both).
-    - `volatile`: two calls may differ. `random`: Spark does not take it in an aggregate function.
+    - `volatile`: two calls may differ.
     - `strict`: a null argument makes the result null (Spark's `NullIntolerant`); None: it does where `nullable` is
       `EITHER`.
     - `conditional`: Spark's `ConditionalExpression`, which leaves all but the first argument in their places.
@@ -135,7 +135,6 @@ class Traits:
 
     raises: Literal["never", "ansi", "always"] = "always"
     volatile: bool = True
-    random: bool = False
     strict: bool | None = None
     evaluates: Evaluates = Evaluates.UNSAID
     conditional: bool = False
@@ -157,4 +156,3 @@ PURE = Traits("never", False)
 ANSI_RAISES = Traits("ansi", False)
 RAISES = Traits("always", False)
 VOLATILE = Traits("never", True)
-RANDOM = Traits("never", True, random=True)

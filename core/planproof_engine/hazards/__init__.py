@@ -25,16 +25,14 @@ from planproof_engine.hazards.padding import padding
 from planproof_engine.hazards.positions import find_swapped
 from planproof_engine.hazards.set_casts import set_casts
 from planproof_engine.hazards.struct_casts import struct_casts
-from planproof_engine.hazards.suspicion import Count, Suspicion, judge_certain, make_warning
+from planproof_engine.hazards.suspicion import Suspicion, judge_certain, make_warning
 from planproof_engine.hazards.swapped_columns import swapped_columns
 from planproof_engine.hazards.value_casts import value_casts
 from planproof_engine.hazards.wrapping import CODE as WRAPPED
 from planproof_engine.hazards.wrapping import wrapping
 from planproof_engine.hazards.zoned_times import zoned_times
 
-Hazard = Callable[[Definitions, Conf], Iterator[Suspicion]]
-
-HAZARDS: tuple[Hazard, ...] = (
+HAZARDS: tuple[Callable[[Definitions, Conf], Iterator[Suspicion]], ...] = (
     swapped_columns,
     column_lists,
     struct_casts,
@@ -72,26 +70,3 @@ def hazards(definitions: Definitions, conf: Conf) -> list[Suspicion]:
     """What every hazard suspects, in the order of the table; nothing twice."""
     found = [suspicion for hazard in HAZARDS for suspicion in hazard(definitions, conf)]
     return list({(s.finding, s.span): s for s in found}.values())
-
-
-__all__ = [
-    "HAZARDS",
-    "LOST",
-    "NARROWED",
-    "UNDECIDED",
-    "WRAPPED",
-    "Count",
-    "Definitions",
-    "Fits",
-    "Hazard",
-    "Suspicion",
-    "Written",
-    "concerns",
-    "find_swapped",
-    "hazards",
-    "judge_certain",
-    "loss_of",
-    "make_warning",
-    "stand_in",
-    "suspected_increments",
-]

@@ -87,20 +87,20 @@ def suspect(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion]
     found = list(dict.fromkeys(increment.list_suspicions()))
     if found:
         return found, None
-    why = increment.find_missing_proof()
-    if why is None:
-        return [], _make_proved_finding(written)
-    return [], _make_unproved_finding(written, why) if written.append_only else None
+    if written.append_only is None:
+        return [], None
+    why = increment.find_missing_proof(written.append_only)
+    return [], _make_proved_finding(written) if why is None else _make_unproved_finding(written, why)
 
 
 def _make_proved_finding(written: Written) -> Finding:
-    why = f"each source row gives its rows alone, and only rows beyond the greatest {written.append_only} are new"
-    message = f"an incremental run makes what a full refresh would: {why}"
+    why = f"each source row is computed by itself, and only rows beyond the greatest {written.append_only} are new"
+    message = f"incremental runs build the same table as a full refresh: {why}"
     return Finding(Verdict.PROVED, "PP145", "logical", written.append_only, message=message, evidence=why)
 
 
 def _make_unproved_finding(written: Written, why: str) -> Finding:
-    message = f"whether an incremental run makes what a full refresh would is not known: {why}"
+    message = f"planproof cannot tell whether incremental runs build the same table as a full refresh: {why}"
     return Finding(Verdict.UNPROVED, "PP145", "logical", written.append_only, message=message)
 
 
@@ -126,17 +126,13 @@ class _Increment:
             yield from self._suspect_joins(delta)
         yield from self._suspect_repeats()
 
-    def find_missing_proof(self) -> str | None:
-        """What a proof lacks; None where it is whole."""
+    def find_missing_proof(self, column: str) -> str | None:
         written, (delta, *others) = self.written, self.deltas
-        column = written.append_only
-        if column is None:
-            return "no column is said to grow only (`append_only`)"
         if others:
             return "the later text has several filters of its own"
         watermark = self._find_watermark(delta.condition)
         if watermark is None or not watermark.is_exact:
-            return f"its filter is no comparison with the greatest {column} of its own table"
+            return f"its filter does not compare with the greatest {column} of its own table"
         if not isinstance(watermark.row, Column) or watermark.row.name.lower() != column.lower():
             return f"its filter is on another column than {column}"
         if any(not _is_row_by_row(node) for node in delta.over):
@@ -153,7 +149,7 @@ class _Increment:
             return
         if not self.written.partition_by:
             yield self._make_suspicion(
-                "PP140", delta, "insert_overwrite without partition_by replaces the whole table by them"
+                "PP140", delta, "insert_overwrite without partition_by replaces the whole table with them"
             )
             return
         partitions = self._list_outputs(self.written.partition_by)
@@ -163,7 +159,7 @@ class _Increment:
             return
         names = ", ".join(self.written.partition_by)
         yield self._make_suspicion(
-            "PP140", delta, f"a partition ({names}) of which only some rows pass is replaced by these"
+            "PP140", delta, f"a partition ({names}) of which only some rows are read is replaced by them"
         )
 
     def _begins_whole(self, delta: Delta, partitions: frozenset[str]) -> bool:
@@ -188,7 +184,7 @@ class _Increment:
             what = self._describe_computation(node, delta, delta.over[at + 1 :])
             if what is not None:
                 yield self._make_suspicion(
-                    "PP141", delta, f"{what} sees these rows alone, and not the others that belong to them"
+                    "PP141", delta, f"{what} sees only these rows, and not the others that belong with them"
                 )
                 return
 
@@ -251,16 +247,16 @@ class _Increment:
         operator, row, bound = sides or ("=", delta.condition, delta.condition)
         if any(map(is_now, bound.walk())):
             yield self._make_suspicion(
-                "PP142", delta, "what a run misses that is late, or does not happen, no later run reads"
+                "PP142", delta, "rows that arrive late, or that a failed run left out, are never read"
             )
         watermark = self._find_watermark(delta.condition)
         if watermark is None:
             return
         if watermark.is_null_over_nothing:
-            said = "over an empty table the bound is NULL, and no run adds a row (write coalesce)"
+            said = "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
             yield self._make_suspicion("PP142", delta, said)
         if operator == ">" and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
-            said = "rows that come later and have the greatest value, as a day has many, are never read"
+            said = "later rows that share the greatest value, such as the same day, are never read"
             yield self._make_suspicion("PP142", delta, said)
 
     def _is_cut_row(self, row: Expr) -> bool:
@@ -285,13 +281,13 @@ class _Increment:
             return
         watermark = self._find_watermark(delta.condition)
         if watermark is not None and not (watermark.is_strict and watermark.is_exact):
-            yield self._make_suspicion("PP143", delta, "rows that the table has already are appended once more")
+            yield self._make_suspicion("PP143", delta, "rows that the table already has are appended again")
         for other in self._list_ways_around(delta):
-            said = f"rows with {pretty(other)} pass in each run, and are appended once more"
+            said = f"rows with {pretty(other)} pass in every run, and are appended again"
             yield self._make_suspicion("PP143", delta, said)
         if self._is_united_with_all(delta):
             yield self._make_suspicion(
-                "PP143", delta, "the other side of UNION ALL is read whole in each run, and appended again"
+                "PP143", delta, "the other side of UNION ALL is read whole in every run, and appended again"
             )
 
     def _list_ways_around(self, delta: Delta) -> Iterator[Expr]:
@@ -338,8 +334,8 @@ class _Increment:
             groups = frozenset(map(self._text, grouped.groups))
             if key < groups and grouped.grouping_sets is None:
                 names = ", ".join(self.written.key)
-                said = "its rows are by more columns, so that several have one key"
-                message = f"merge matches rows by {names}, and {said}"
+                said = "the model groups by more columns, so several rows share one key"
+                message = f"merge matches rows by {names}, but {said}"
                 yield Suspicion(make_warning("PP143", names, None, None, message))
         if isinstance(grouped, Generate) and not key & frozenset(map(self._text, grouped.generated)):
             message = f"merge matches rows by {', '.join(self.written.key)}, which a generator repeats"
@@ -357,7 +353,7 @@ class _Increment:
             read = {n.relation for side in others for n in side.walk() if isinstance(n, Scan)}
             changing = sorted(read & self.written.changing)
             if changing and len(others) == 1:
-                said = f"rows of {', '.join(changing)} that change later change nothing in the table"
+                said = f"rows of {', '.join(changing)} that change later do not change the rows already stored"
                 yield self._make_suspicion("PP144", delta, said)
 
     def _list_stored(self, expr: Expr) -> Iterator[Column]:
@@ -374,7 +370,7 @@ class _Increment:
         span: Span | None = getattr(delta.condition, "span", None)
         typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
         text = typed or pretty(delta.condition)
-        message = f"a later run reads only rows with `{text}`: {why}; a full refresh makes another table"
+        message = f"a later run reads only rows with `{text}`: {why}; a full refresh would build another table"
         return Suspicion(make_warning(code, _find_column_name(delta.condition), None, None, message), span)
 
     def _find_sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:

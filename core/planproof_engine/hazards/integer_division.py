@@ -1,14 +1,15 @@
-"""A division of integers that is stored as an integer: what is behind the point is cut off, not rounded."""
+"""A division of integers that is stored as an integer: the digits after the point are cut off, not rounded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Call, Cast, Expr
+from planproof_engine.expr.nodes import Call
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
+from planproof_engine.hazards.terms import drop_casts
 from planproof_engine.types import is_integral
 
 
@@ -27,10 +28,4 @@ def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion
 
 
 def _is_of_integers(quotient: Call) -> bool:
-    return all(is_integral(_drop_casts(a).type) for a in quotient.args)
-
-
-def _drop_casts(expr: Expr) -> Expr:
-    while isinstance(expr, Cast) and not expr.written:
-        expr = expr.child
-    return expr
+    return all(is_integral(drop_casts(a).type) for a in quotient.args)

@@ -14,6 +14,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.loss import loss
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
+from planproof_engine.hazards.terms import drop_casts
 from planproof_engine.logical.nodes import Filter, Join
 from planproof_engine.types import DataType
 from planproof_engine.types.coercion import find_wider
@@ -47,8 +48,7 @@ def equalities(condition: Expr) -> Iterator[Call]:
 
 def _varies(expr: Expr, definitions: Definitions) -> bool:
     """Whether a side is a column: what is compared with a constant is no key."""
-    while isinstance(expr, Cast) and not expr.written:
-        expr = expr.child
+    expr = drop_casts(expr)
     return isinstance(expr, Outer) or isinstance(definitions.of(expr), Column)
 
 

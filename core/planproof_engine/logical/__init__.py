@@ -1,1 +1,1 @@
-"""Plans: nodes that derive their schema, the builder, the text form."""
+"""Plans: nodes that derive their schema, the text form."""

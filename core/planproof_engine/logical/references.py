@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planproof_engine.expr.nodes import Alias, Column, Expr, Outer, Span
+from planproof_engine.expr.nodes import Column, Expr, Outer, Span, drop_alias
 from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.lineage import Source, trace_columns
@@ -42,7 +42,7 @@ class References:
 
     def _note(self, node: p.Project | p.Aggregate) -> None:
         for column, item in zip(node.output, node.items):
-            made_of = item.child if isinstance(item, Alias) else item
+            made_of = drop_alias(item)
             span = span_of(made_of)
             if span is not None:
                 self.items.append(Item(column, made_of, span))
@@ -69,7 +69,7 @@ class References:
             made = self._made.get(key)
             if not made:
                 return None
-            first = made[0].child if isinstance(made[0], Alias) else made[0]
+            first = drop_alias(made[0])
             span = span_of(first)
             if span is not None or not isinstance(first, Column):
                 return span

@@ -65,7 +65,6 @@ def _map(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> 
 
 
 def _change_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:
-    """The expression with the plans of its subqueries changed."""
     if not expr.holds(Subquery):
         return expr
 

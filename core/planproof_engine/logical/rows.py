@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts
+from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
 
@@ -174,7 +174,7 @@ def _list_kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
     """(id of a column, id under which an item gives it out unchanged)."""
     found = []
     for item in items:
-        inner = item.child if isinstance(item, Alias) else item
+        inner = drop_alias(item)
         if isinstance(inner, Column):
             found.append((inner.id, item.id if isinstance(item, Alias) else inner.id))
     return found
@@ -214,7 +214,7 @@ def _find_shown_id(group: Expr, items: Iterable[Expr]) -> int | None:
     """The id under which a grouping expression is given out."""
     steady = not any(isinstance(e, Subquery) or (isinstance(e, Call) and _may_differ(e)) for e in group.walk())
     for item in items:
-        inner = item.child if isinstance(item, Alias) else item
+        inner = drop_alias(item)
         if steady and inner == group and isinstance(item, (Alias, Column)):
             return item.id
     return None

@@ -32,6 +32,7 @@ from planproof_engine.expr import (
     ScalarSubquery,
     Subquery,
     Variable,
+    drop_alias,
     is_aggregate,
 )
 from planproof_engine.expr.traits import Elements
@@ -227,7 +228,7 @@ class Accesses:
             if made is not None:
                 self._note(made.site, at)
                 self._visit_beside(made.site.call, {id(made.site.source)}, at)
-            elif not isinstance(node, p.Project) or self.find_array(_drop_alias(expr)) is None:
+            elif not isinstance(node, p.Project) or self.find_array(drop_alias(expr)) is None:
                 self.visit(expr, at)
 
     def find_array(self, expr: Expr) -> ArrayRef | None:
@@ -442,10 +443,6 @@ def _is_over_groups(node: p.Plan) -> bool:
         if isinstance(node, p.Aggregate):
             return True
     return False
-
-
-def _drop_alias(item: Expr) -> Expr:
-    return item.child if isinstance(item, Alias) else item
 
 
 def _own_ref(node: p.Plan, expr: Expr) -> ArrayRef:

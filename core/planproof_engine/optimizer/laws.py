@@ -152,12 +152,6 @@ def is_independent(expr: Expr, variable: Variable) -> bool:
     return variable.id not in free_variables(expr)
 
 
-def columns(expr: Expr) -> frozenset[int]:
-    """The ids of the columns that the expression reads, outer ones included; never a lambda variable's."""
-    found = {e.id for e in expr.walk() if isinstance(e, Column)}
-    return frozenset(found | {e.column.id for e in expr.walk() if isinstance(e, Outer)})
-
-
 def is_deterministic(expr: Expr) -> bool:
     """Whether two evaluations over the same row give the same value: the expression calls no volatile function such as
     `rand`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from airflow_planproof.errors import PlanproofCannotRun
 
@@ -13,29 +12,12 @@ def split_words(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(given.split()) if isinstance(given, str) else tuple(given or ())
 
 
-def parse_flag(given: bool | str, name: str) -> bool:
-    """A flag, also one that a template such as `{{ params.full_refresh }}` made a text of.
+def parse_full_refresh(given: bool | str) -> bool:
+    """The flag, also where a template such as `{{ params.full_refresh }}` made a text of it.
 
     Raises `PlanproofCannotRun` for a text that is neither true nor false: every text would count as true.
     """
     found = {"true": True, "false": False}.get(str(given).strip().lower())
     if found is None:
-        raise PlanproofCannotRun(f"{name} is {given!r}; it takes true or false")
+        raise PlanproofCannotRun(f"full_refresh is {given!r}; it takes true or false")
     return found
-
-
-def list_project_fields(task: Any) -> dict[str, Any]:
-    """The fields of a `Request` that say which models of which project a task is about, and under which settings."""
-    from dbt_planproof.compiler import DBT
-
-    return {
-        "compiler": DBT,
-        "project_dir": task.project_dir,
-        "manifest": task.manifest,
-        "profiles_dir": task.profiles_dir,
-        "target": task.target,
-        "select": split_words(task.select),
-        "exclude": split_words(task.exclude),
-        "selector": task.selector or None,
-        "settings": task.settings,
-    }

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.drift import Last, add_drift
-from airflow_planproof.operators.arguments import list_project_fields
+from airflow_planproof.operators.project import PROJECT_FIELDS, PlanproofProjectOperator
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ ContractForm = Any
 """`planproof.Contract`; `[(column, type, nullable), ...]`; or a mapping as in a contract file."""
 
 
-class PlanproofAuditOperator(PlanproofSparkOperator):
+class PlanproofAuditOperator(PlanproofProjectOperator, PlanproofSparkOperator):
     """Audits stored tables, or directories of Parquet files, against their contracts; nothing is written.
 
     With `contract`, every one of `tables` and `paths` is held against it. Without it the contracts are the dbt
@@ -31,13 +31,6 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     :param paths: files or directories of Parquet files.
     :param contract: `planproof.Contract`; `[(column, type, nullable), ...]`; or a mapping with `columns:
         [{name, type, nullable}]` and `constraints`, as in a contract file.
-    :param project_dir: the dbt project; its `target/manifest.json` is read.
-    :param manifest: a manifest.json in place of the project's own.
-    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
-    :param target: the profile's target.
-    :param select: models, as for `planproof audit --select`.
-    :param exclude: models to leave out.
-    :param selector: a selector of the project's selectors.yml, in place of `select`.
     :param older: the folder of an older manifest.json, for `state:` and `result:` in the selection.
     :param state: a file that keeps what was seen, for the drift since the last audit. By default the last audit is the
         one in the XCom of this task's last run.
@@ -45,21 +38,15 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
     Drift (columns that came, went or changed; how many rows more or fewer) stands in the report under `drift` and in
     the log. It fails nothing: what the contract does not promise may change.
 
-    The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
+    The other arguments are those of `PlanproofProjectOperator` and `PlanproofSparkOperator`.
     """
 
     template_fields: Sequence[str] = (
         "tables",
         "paths",
-        "project_dir",
-        "manifest",
-        "profiles_dir",
-        "target",
-        "select",
-        "exclude",
-        "selector",
         "older",
         "state",
+        *PROJECT_FIELDS,
         *PlanproofSparkOperator.template_fields,
     )
 
@@ -69,19 +56,12 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         tables: str | Sequence[str] = (),
         paths: str | Sequence[str] = (),
         contract: Contract | Mapping[str, Any] | Iterable[tuple[str, Any, bool]] | None = None,
-        project_dir: str | None = None,
-        manifest: str | None = None,
-        profiles_dir: str | None = None,
-        target: str | None = None,
-        select: str | Sequence[str] = (),
-        exclude: str | Sequence[str] = (),
-        selector: str | None = None,
         older: str | None = None,
         state: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if contract is None and project_dir is None and manifest is None:
+        if contract is None and self.project_dir is None and self.manifest is None:
             raise ValueError(f"task {self.task_id}: give contract, or project_dir or manifest")
         if contract is not None and not tables and not paths:
             raise ValueError(f"task {self.task_id}: give the tables or paths that the contract is about")
@@ -90,13 +70,6 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         self.tables = tables
         self.paths = paths
         self.contract = contract
-        self.project_dir = project_dir
-        self.manifest = manifest
-        self.profiles_dir = profiles_dir
-        self.target = target
-        self.select = select
-        self.exclude = exclude
-        self.selector = selector
         self.older = older
         self.state = state
 
@@ -125,7 +98,7 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
             settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
         return Request(
             "audit",
-            **list_project_fields(self),
+            **self.list_project_fields(),
             state=self.older or None,
             spark=settings,
             names=(*_names(self.tables), *_names(self.paths)),

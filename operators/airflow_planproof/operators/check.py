@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
-from airflow_planproof.operators.arguments import list_project_fields
-from airflow_planproof.operators.operator import PlanproofOperator
+from airflow_planproof.operators.project import PlanproofProjectOperator
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -22,68 +21,35 @@ if TYPE_CHECKING:
     from planproof.report import Report
 
 
-class PlanproofCheckOperator(PlanproofOperator):
+class PlanproofCheckOperator(PlanproofProjectOperator):
     """Checks the models of a compiled dbt project offline: contract, logical plan, rewritten plan.
 
     Needs the manifest that `dbt compile` wrote, neither Java nor Spark.
 
-    :param project_dir: the dbt project; its `target/manifest.json` is read.
-    :param manifest: a manifest.json in place of the project's own.
-    :param select: models, as for `planproof check --select`; all of them where it is empty.
-    :param exclude: models to leave out.
-    :param selector: a selector of the project's selectors.yml, in place of `select`.
     :param state: the folder of an older manifest.json, for `state:` and `result:`.
     :param sources: a freeze file with the schemas of sources.
     :param base_manifest: the manifest before a change, such as the one in production; a change that breaks its readers
         (a column removed or narrowed, a NOT NULL dropped) fails the task, unless `fail_on` is `never`.
-    :param profiles_dir: where profiles.yml is, for the session's settings.
-    :param target: the profile's target.
 
-    The other arguments are those of `PlanproofOperator`.
+    The other arguments are those of `PlanproofProjectOperator`.
     """
 
-    template_fields: Sequence[str] = (
-        "project_dir",
-        "manifest",
-        "select",
-        "exclude",
-        "selector",
-        "state",
-        "sources",
-        "base_manifest",
-        "profiles_dir",
-        "target",
-        *PlanproofOperator.template_fields,
-    )
+    template_fields: Sequence[str] = ("state", "sources", "base_manifest", *PlanproofProjectOperator.template_fields)
 
     def __init__(
         self,
         *,
-        project_dir: str | None = None,
-        manifest: str | None = None,
-        select: str | Sequence[str] = (),
-        exclude: str | Sequence[str] = (),
-        selector: str | None = None,
         state: str | None = None,
         sources: str | None = None,
         base_manifest: str | None = None,
-        profiles_dir: str | None = None,
-        target: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if project_dir is None and manifest is None:
+        if self.project_dir is None and self.manifest is None:
             raise ValueError(f"task {self.task_id}: give project_dir or manifest")
-        self.project_dir = project_dir
-        self.manifest = manifest
-        self.select = select
-        self.exclude = exclude
-        self.selector = selector
         self.state = state
         self.sources = sources
         self.base_manifest = base_manifest
-        self.profiles_dir = profiles_dir
-        self.target = target
         self.changes: Sequence[SchemaChange] = ()
 
     def conclude(
@@ -122,12 +88,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         """What is asked, as plain data."""
         from planproof.project.request import Request
 
-        return Request(
-            "check",
-            **list_project_fields(self),
-            state=self.state or None,
-            sources=self.sources,
-        )
+        return Request("check", **self.list_project_fields(), state=self.state or None, sources=self.sources)
 
 
 def _describe_change(change: SchemaChange) -> str:

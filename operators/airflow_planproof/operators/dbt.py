@@ -16,7 +16,7 @@ from airflow_planproof.connection import mask_secrets
 from airflow_planproof.dbt_command import DbtElsewhere, Ended, is_guarded_run, read_report, run_dbt_here
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import parse_flag, split_words
+from airflow_planproof.operators.arguments import parse_full_refresh, split_words
 from airflow_planproof.operators.operator import PlanproofOperator, environment
 from airflow_planproof.work import SparkWork
 
@@ -119,7 +119,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         flags += ["--profiles-dir", str(Path(self.profiles_dir).expanduser())] if self.profiles_dir else []
         flags += ["--target", self.target] if self.target else []
         flags += ["--vars", json.dumps(dict(self.vars))] if self.vars else []
-        flags += ["--full-refresh"] if parse_flag(self.full_refresh, "full_refresh") else []
+        flags += ["--full-refresh"] if parse_full_refresh(self.full_refresh) else []
         flags += [word for name in split_words(self.select) for word in ("--select", name)]
         flags += [word for name in split_words(self.exclude) for word in ("--exclude", name)]
         return flags

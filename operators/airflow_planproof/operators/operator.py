@@ -89,35 +89,18 @@ class PlanproofOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        given = {
-            "guard": guard,
-            "fail_on": fail_on,
-            "enforce": enforce,
-            "allow": allow,
-            "planning": planning,
-            "unproved": unproved,
-            "rewrite": rewrite,
-            "batches": batches,
-            "changes": changes,
-            "limits": limits,
-            "on_violation": on_violation,
-            "quarantine": quarantine,
-            "overflow": overflow,
-            "append_only": append_only,
-            "keep_rejected": keep_rejected,
-            "samples": samples,
-            "tests": tests,
-            "on_internal_error": on_internal_error,
-            "spark": spark,
-        }
-        self.settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        from planproof.settings import BY_NAME, Settings
+
+        arguments = locals()
+        self.settings: dict[str, Any] = {name: arguments[name] for name in BY_NAME if arguments[name] is not None}
+        # A wrong setting is an error of the DAG file, so it is said when the file is parsed.
+        Settings.of(self.settings, f"task {self.task_id}")
         self.env: Mapping[str, str] = {} if env is None else env
         self.compiled_sql = ""
         self.rewritten_sql = ""
         self.report: RunReport | None = None
         self.more: dict[str, Any] = {}
         self.notes: list[str] = []
-        _validate(self.settings, self.task_id)
 
     def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
         """As Airflow's; it stores what was rendered right after, and masks what it knows of."""
@@ -184,13 +167,6 @@ class PlanproofOperator(BaseOperator):
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
         return self.get_openlineage_facets_on_complete(task_instance)
-
-
-def _validate(settings: Mapping[str, Any], task_id: str) -> None:
-    """A wrong setting is an error of the DAG file, so it is said when the file is parsed."""
-    from planproof.settings import Settings
-
-    Settings.of(settings, f"task {task_id}")
 
 
 @contextmanager

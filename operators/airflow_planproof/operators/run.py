@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import list_project_fields, parse_flag, split_words
+from airflow_planproof.operators.arguments import parse_full_refresh, split_words
+from airflow_planproof.operators.project import PROJECT_FIELDS, PlanproofProjectOperator
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from planproof.project.request import Request
 
 
-class PlanproofRunOperator(PlanproofSparkOperator):
+class PlanproofRunOperator(PlanproofProjectOperator, PlanproofSparkOperator):
     """Runs the models of a dbt project on Spark, and publishes each one only when its contract holds.
 
     The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
@@ -26,11 +27,6 @@ class PlanproofRunOperator(PlanproofSparkOperator):
 
     :param project_dir: the dbt project.
     :param manifest: an older compile's manifest.json, which is run as it is in place of a new compile.
-    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
-    :param target: the profile's target.
-    :param select: models, as for `planproof run --select`; all of them where it is empty.
-    :param exclude: models to leave out.
-    :param selector: a selector of the project's selectors.yml, in place of `select`.
     :param state: the folder of an older manifest.json, for `state:` and `result:`.
     :param full_refresh: builds incremental models anew; a template may say so.
     :param vars: variables for dbt, as for `dbt run --vars`.
@@ -42,20 +38,14 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         out when that model was published; of any other, when every selected model was. Their `extra` says which
         contract, schema, rows and verdict.
 
-    The other arguments are those of `PlanproofSparkOperator` and `PlanproofOperator`.
+    The other arguments are those of `PlanproofProjectOperator` and `PlanproofSparkOperator`.
     """
 
     template_fields: Sequence[str] = (
-        "project_dir",
-        "manifest",
-        "profiles_dir",
-        "target",
-        "select",
-        "exclude",
-        "selector",
         "state",
         "full_refresh",
         "vars",
+        *PROJECT_FIELDS,
         *PlanproofSparkOperator.template_fields,
     )
     template_fields_renderers = {**PlanproofSparkOperator.template_fields_renderers, "vars": "json"}
@@ -64,12 +54,6 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         self,
         *,
         project_dir: str,
-        manifest: str | None = None,
-        profiles_dir: str | None = None,
-        target: str | None = None,
-        select: str | Sequence[str] = (),
-        exclude: str | Sequence[str] = (),
-        selector: str | None = None,
         state: str | None = None,
         full_refresh: bool | str = False,
         vars: Mapping[str, Any] | None = None,
@@ -77,16 +61,9 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         threads: int | None = 4,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(project_dir=project_dir, **kwargs)
         if threads is not None and threads < 1:
             raise ValueError(f"task {self.task_id}: threads is {threads}; it takes at least one")
-        self.project_dir = project_dir
-        self.manifest = manifest
-        self.profiles_dir = profiles_dir
-        self.target = target
-        self.select = select
-        self.exclude = exclude
-        self.selector = selector
         self.state = state
         self.full_refresh = full_refresh
         self.vars = vars
@@ -105,11 +82,11 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         mask_secrets(self.vars or {})
         return Request(
             "run",
-            **list_project_fields(self),
+            **self.list_project_fields(),
             state=self.state or None,
             spark=settings,
             vars=self.vars,
-            full_refresh=parse_flag(self.full_refresh, "full_refresh"),
+            full_refresh=parse_full_refresh(self.full_refresh),
             threads=self.threads,
             functions=split_words(self.functions),
         )

@@ -17,7 +17,6 @@ from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, fresh_id
 from planproof_engine.functions.registry import Registry, builtin
-from planproof_engine.logical.builder import scan
 from planproof_engine.logical.nodes import Join, Plan, Project
 from planproof_engine.optimizer import driver, laws
 from planproof_engine.optimizer.rules import AT_ONCE, OVER
@@ -203,12 +202,12 @@ def test_the_refused_rule_is_a_finding_and_the_text_is_untouched() -> None:
 
 
 def test_join_sides_may_swap_below_a_non_projected_root_only() -> None:
-    joined = scan("t", SOURCES["t"]).join(scan("u", SOURCES["u"]), on=("a", "a"))
-    free = driver.run(joined.plan, CONF, builtin(), [swap_join_sides])
+    joined = plan("SELECT * FROM t JOIN u ON t.a = u.a", Catalog(SOURCES)).root.children[0]
+    free = driver.run(joined, CONF, builtin(), [swap_join_sides])
     assert [f.rule for f in free.fired] == ["swap_join_sides"]
-    assert free.plan.schema != joined.plan.schema
-    assert free.plan.schema.same_fields(joined.plan.schema)
-    projected = Project(joined.plan.output, joined.plan)
+    assert free.plan.schema != joined.schema
+    assert free.plan.schema.same_fields(joined.schema)
+    projected = Project(joined.output, joined)
     bound = driver.run(projected, CONF, builtin(), [swap_join_sides])
     assert [r.rule for r in bound.refused] == ["swap_join_sides"]
 

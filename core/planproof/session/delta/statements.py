@@ -62,12 +62,10 @@ class Version(NamedTuple):
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it may add, change or remove rows."""
         return self.replaces or self.operation.upper() in _CHANGES
 
     @property
     def added(self) -> int:
-        """How many rows it adds to those that are there."""
         rows = str(self.metrics.get("numOutputRows", ""))
         is_append = self.operation.upper() in ("WRITE", "STREAMING UPDATE") and not self.replaces
         return int(rows) if is_append and rows.isdecimal() else 0

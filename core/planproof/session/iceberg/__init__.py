@@ -2,5 +2,3 @@
 
 from planproof.session.iceberg.tables import Iceberg
 from planproof.session.iceberg.transaction import IcebergTransaction
-
-__all__ = ["Iceberg", "IcebergTransaction"]

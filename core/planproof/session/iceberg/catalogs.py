@@ -69,7 +69,6 @@ class Catalogs:
             return (current, *parts) if len(parts) > 1 else (current, *map(str, catalogs.currentNamespace()), *parts)
 
     def is_iceberg(self, catalog: str) -> bool:
-        """Whether a catalog makes Iceberg tables."""
         interface = self._interface
         if interface is None:
             return False

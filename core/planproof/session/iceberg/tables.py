@@ -52,11 +52,9 @@ class Iceberg:
         return self._catalogs.is_there
 
     def complete(self, name: str) -> tuple[str, ...]:
-        """Catalog, namespace and table of a name, as the session resolves it."""
         return self._catalogs.complete(name)
 
     def is_in_catalog(self, name: str) -> bool:
-        """Whether the name lies in a catalog that makes Iceberg tables."""
         return self._parts(name) is not None
 
     def _parts(self, name: str) -> tuple[str, ...] | None:
@@ -69,7 +67,6 @@ class Iceberg:
         return None
 
     def table(self, name: str) -> StoredTable | None:
-        """The Iceberg table of that name, as it is now; None for anything else."""
         parts = self._parts(name)
         found = None if parts is None else self._catalogs.load(parts)
         if found is None:
@@ -78,8 +75,6 @@ class Iceberg:
             return _stored_table(name, found, self._catalogs.texts(found.properties()))
 
     def resolve_view(self, name: str) -> tuple[str, ...] | None:
-        """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
-        other name."""
         parts = self._parts(name)
         is_one = parts is not None and parts[0] != SESSION_CATALOG and self._catalogs.has_views(parts[0])
         return parts if is_one else None
@@ -99,14 +94,9 @@ class Iceberg:
         return StoredTable(name, "view", schema, (), None, None, False, own, properties.get("comment"), text=text)
 
     def snapshot(self, name: str, at: str | None = None, counted: bool = True) -> Snapshot | None:
-        """The current snapshot of an Iceberg table, or with the schema of then the one `at` a tag, a branch or an id;
-        None for any other relation. Without `counted` no manifest is read. Raises `SparkFailure` where the table has no
-        such snapshot."""
         return snapshot(self._catalogs, name, at, counted) if self.is_in_catalog(name) else None
 
     def has_files_in(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
-        """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
-        there is no such table. Raises `SparkFailure`."""
         if self.table(name) is None:
             return None
         parts, is_ours = self.complete(name), {"all_manifests": "path", "snapshots": "manifest_list"}
@@ -120,14 +110,12 @@ class Iceberg:
             return any(frame.limit(1).count() for frame in found)
 
     def namespace_location(self, database: Sequence[str]) -> str | None:
-        """The location of a namespace, its catalog first; None where its catalog gives it none."""
         with translate_errors():
             namespace = self._catalogs.namespace(database)
             found = self._catalogs.catalog(database[0]).loadNamespaceMetadata(namespace).get("location")
         return None if found is None else str(found)
 
     def namespace_locations(self) -> list[str]:
-        """The locations of all namespaces of the session's Iceberg catalogs, the session's own catalog left out."""
         keys = [key.split(".") for key in versions.given_settings(self._spark) if key.startswith("spark.sql.catalog.")]
         names = sorted({key[3] for key in keys if len(key) == 4} - {SESSION_CATALOG, _STAGED})
         found: list[str] = []
@@ -139,7 +127,6 @@ class Iceberg:
         return found
 
     def refusal(self) -> str | None:
-        """Why no transaction may be opened in this session; None where one may."""
         with translate_errors():
             set_by = [key for key in _WAP if bool(self._conf.contains(key))]
         if not set_by:
@@ -153,9 +140,8 @@ class Iceberg:
         partition_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
     ) -> IcebergTransaction:
-        """Opens the table's replacement by one of an analyzed query's columns, empty as yet; a table that is not there
-        is made. Partitions are columns or Iceberg's transforms, `days(at)`. Among the properties may stand `location`
-        and `comment`. Raises `SparkFailure`."""
+        """Partitions are columns or Iceberg's transforms, `days(at)`; among the properties may stand `location` and
+        `comment`."""
         parts = self.complete(name)
         catalog, identifier = self._catalogs.catalog(parts[0]), self._catalogs.identifier(parts)
         with translate_errors():
@@ -173,7 +159,6 @@ class Iceberg:
         return opened
 
     def change(self, name: str) -> IcebergTransaction:
-        """Opens a change of the table as it is now. Raises `SparkFailure`."""
         parts = self.complete(name)
         with translate_errors():
             catalog, identifier = self._catalogs.catalog(parts[0]), self._catalogs.identifier(parts)
@@ -193,9 +178,8 @@ class Iceberg:
         return IcebergTransaction(quote_parts((_STAGED, target.key)), self._catalogs, target, opened, replaces)
 
     def fence(self, name: str, run: str) -> None:
-        """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
-        that names the run that is kept out. A REST server compares rows and columns, and carries out a commit of rows
-        beside one of a property: there it is an append of no rows that names the run. Raises `SparkFailure`."""
+        """Commits the property that names the run. A REST server compares rows and columns, and carries out a commit
+        of rows beside one of a property: there it is an append of no rows that names the run."""
         with translate_errors():
             target = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached)
             table = target.load()
@@ -205,7 +189,6 @@ class Iceberg:
                 update.set(FENCE, run).commit()
 
     def is_read(self, name: str, planes: SparkPlanes) -> bool:
-        """Whether an analyzed query reads the table of that name: also where it is not certain."""
         with translate_errors():
             text = str(planes.execution.analyzed().toString()).replace("`", "").lower()
         return ".".join(self.complete(name)[1:]).lower() in text

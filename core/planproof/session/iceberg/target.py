@@ -42,7 +42,6 @@ class CatalogTable:
         return None if table is None else table.operations().current()
 
     def open(self, table: Any) -> Opened:
-        """Opens a transaction on it."""
         return self.describe_staged(table.newTransaction().table())
 
     def describe_staged(self, staged: Any) -> Opened:

@@ -27,6 +27,7 @@ from planproof_engine.expr import (
     Literal,
     Variable,
     column_of,
+    drop_alias,
     fresh_id,
     is_aggregate,
 )
@@ -197,7 +198,7 @@ class Aggregated:
         if self._by_value is None:
             self._by_value = {}
             for item, given in zip(self.items, self.given):
-                inner = given.child if isinstance(given, Alias) else given
+                inner = drop_alias(given)
                 self._by_value.setdefault(canonicalize(inner), column_of(item))
                 self._heads.add(_comparison_key(inner))
         return self._by_value.get(canonicalize(expr)) if _comparison_key(expr) in self._heads else None
@@ -239,7 +240,6 @@ class Aggregated:
             raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
-        """Refuses an aggregate function over what the Aggregate itself computes."""
         if self._made is None:
             self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))

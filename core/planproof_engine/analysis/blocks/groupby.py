@@ -16,7 +16,7 @@ from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.expr import Alias, Call, Column, Expr, Literal, is_aggregate
+from planproof_engine.expr import Alias, Call, Column, Expr, Literal, drop_alias, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -269,11 +269,6 @@ def _find_star(node: q.Node) -> q.Star | None:
     if counts or isinstance(node, q.Query):
         return None
     return next((found for child in node.children if (found := _find_star(child)) is not None), None)
-
-
-def drop_alias(item: Expr) -> Expr:
-    """The expression without its alias."""
-    return item.child if isinstance(item, Alias) else item
 
 
 def has_column_outside(expr: Expr) -> bool:

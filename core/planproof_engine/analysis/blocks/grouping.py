@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.aggregated import (
     plain_outer_columns,
 )
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
-from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
+from planproof_engine.analysis.blocks.groupby import Sets, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
@@ -47,6 +47,7 @@ from planproof_engine.expr import (
     ScalarSubquery,
     Window,
     column_of,
+    drop_alias,
     is_aggregate,
 )
 from planproof_engine.expr.function import Category, Many

@@ -71,7 +71,6 @@ class Items:
     late: AnalysisError | None = None
 
     def add_generators(self, child: Plan) -> Plan:
-        """The child with the generators over it."""
         for made in self.generated:
             child = made.over(child)
         return child

@@ -33,7 +33,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_nested_generator,
 )
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of
+from planproof_engine.expr import Call, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
@@ -116,7 +116,6 @@ def _project(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
 
 
 def _drop_hidden(side: Side) -> Plan:
-    """The plan without its hidden columns."""
     plan, scope = side
     return plan if plan.output == scope.columns else Project(scope.columns, plan)
 
@@ -248,7 +247,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
             keys[0] if keys else node,
         )
     named = [_bind_group_item(m, ctx) for m in keys]
-    groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
+    groups = tuple(map(drop_alias, named))
     for item in items:
         if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."

@@ -188,7 +188,6 @@ _BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
 
 
 def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
-    """The value cast to a string."""
     if isinstance(value, Literal):
         if value.value is None:
             return "null"

@@ -69,7 +69,7 @@ def bind_recursive_cte(
         for i, c in enumerate(anchor.output)
     )
     itself = Scan(name, output, recursive=True)
-    inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
+    inner = env.with_ctes({name.lower(): Cte(name, itself)})
     step = env.bind_query(query.right, inner, outer)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):

@@ -231,7 +231,6 @@ def sample(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
 def _bind_alias(
     plan: Plan, alias: q.TableAlias | q.Identifier | None, node: q.Node, env: Environment, outer: Scope | None
 ) -> From:
-    """The plan of `node` under its alias, if it has one, with the alias' column names."""
     if alias is None:
         return plan, _make_scope(plan.output, env, outer)
     named = apply_alias(plan, alias, env, node)

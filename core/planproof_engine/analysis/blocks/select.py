@@ -214,7 +214,6 @@ def _list_window_columns(items: Sequence[Expr]) -> list[Expr]:
 def _bind_qualify_and_distinct(
     node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None
 ) -> Plan:
-    """QUALIFY, then DISTINCT."""
     if node.qualify is not None:
         plan = _bind_qualify(node.qualify.condition, plan, items, ctx, found, over)
     if not node.distinct:

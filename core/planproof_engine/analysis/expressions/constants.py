@@ -9,7 +9,7 @@ from decimal import Decimal as Number
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import format_decimal
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable
+from planproof_engine.expr import Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable, drop_alias
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import COMPUTED
 from planproof_engine.logical.nodes import OneRow, Plan, Project
@@ -62,7 +62,7 @@ def find_row(plan: Plan) -> tuple[Expr, ...] | None:
     """The one row of a query without FROM. None for any other query, whose rows only a run can tell."""
     if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
         return None
-    return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
+    return tuple(map(drop_alias, plan.items))
 
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
@@ -153,7 +153,7 @@ def function_name(node: q.Call, ctx: Context) -> str:
 def text_of(node: q.Node, ctx: Context, what: str) -> str:
     """The text that a constant expression gives."""
     bound = bind(node, ctx)
-    found = fold(bound.child if isinstance(bound, Alias) else bound)  # A parameter keeps its alias before Spark 4.1.
+    found = fold(drop_alias(bound))  # A parameter keeps its alias before Spark 4.1.
     value = getattr(found, "value", None)
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
         raise ctx.env.make_unknown(what, node)

@@ -9,7 +9,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
-from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
+from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -168,7 +168,7 @@ def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: 
         if paths is None:
             kept.append(item)
         elif not _is_whole(paths, star, ctx):
-            inner = item.child if isinstance(item, Alias) else item
+            inner = drop_alias(item)
             kept.append(Alias(_prune(inner, paths, star, ctx), column_of(item).name, fresh_id(), explicit=False))
     return kept
 

@@ -123,7 +123,6 @@ def _recompute(expr: Expr, env: Environment) -> Expr:
 
 
 def _keep_flag(expr: Expr, nullable: bool) -> Expr:
-    """The expression with its own flag as it was."""
     if isinstance(expr, Window):
         return evolve(expr, call=_keep_flag(expr.call, nullable))
     return evolve(expr, nullable=nullable) if isinstance(expr, (Call, Cast, GetField)) else expr

@@ -165,7 +165,6 @@ def _bind_one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
 
 
 def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Environment:
-    """The variables that INTO names."""
 
     def values(env: Environment) -> tuple[Expr, ...] | None:
         inner, tree = execute(node, env)

@@ -51,11 +51,6 @@ def element(index: int) -> TypeRule:
     return rule
 
 
-def array_of(item: DataType | TypeRule, contains_null: bool = True) -> TypeRule:
-    """The type rule of an array with such elements."""
-    return lambda args, conf: Array(item(args, conf) if callable(item) else item, contains_null)
-
-
 def lit(value: int | str | bool) -> Literal:
     """A default argument, printed as Spark prints it."""
     if isinstance(value, str):
@@ -76,7 +71,6 @@ __all__ = [
     "Array",
     "Map",
     "Table",
-    "array_of",
     "as_nullable",
     "binary",
     "element",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
-from planproof_engine.expr.traits import PURE, RAISES, RANDOM
+from planproof_engine.expr.traits import PURE, RAISES, VOLATILE
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.naming import given_name
@@ -232,6 +232,6 @@ TABLE: Table = lines(
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_sequence_operands, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_zip_operands, coerce=Coerce.NONE, check=_arrays_check, show=_print_zip, traits=PURE),
     fn("array_insert", (ANY, ANY, ANY), _insert_type, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_shuffle_operands, coerce=Coerce.EXPECTS, show=_print_shuffle, traits=RANDOM),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_shuffle_operands, coerce=Coerce.EXPECTS, show=_print_shuffle, traits=VOLATILE),
 )
 

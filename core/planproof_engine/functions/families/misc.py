@@ -8,7 +8,7 @@ from typing import Any
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
-from planproof_engine.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Evaluates, Magnitude
+from planproof_engine.expr.traits import PURE, RAISES, VOLATILE, Evaluates, Magnitude
 from planproof_engine.functions.bind import cast_argument, cast_unless_same
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit
@@ -162,8 +162,8 @@ TABLE: Table = lines(
     _fact("current_path"),
     _fact("current_database current_schema", "current_schema", since="4.0"),
     _fact("current_database current_schema", "current_database", until="4.0"),
-    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=RANDOM),
-    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=RANDOM),
+    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
+    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
     fn(
         "uniform",
         (NUMERIC, NUMERIC, Optional(_SEED)),
@@ -172,7 +172,7 @@ TABLE: Table = lines(
         coerce=Coerce.EXPECTS,
         check=foldable(0, 1, 2),
         flag_holds=_is_plain_range,
-        traits=replace(RANDOM, raises="ansi"),
+        traits=replace(VOLATILE, raises="ansi"),
     ),
     fn(
         "randstr",
@@ -182,11 +182,11 @@ TABLE: Table = lines(
         coerces=_length_and_seed,
         coerce=Coerce.NONE,
         check=_check_length,
-        traits=RANDOM,
+        traits=VOLATILE,
     ),
-    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=RANDOM),
-    fn("uuid", (), STRING, NEVER, until="4.0", traits=RANDOM),
-    fn("monotonically_increasing_id", (), LONG, NEVER, traits=replace(RANDOM, magnitude=Magnitude.LARGE)),
+    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=VOLATILE),
+    fn("uuid", (), STRING, NEVER, until="4.0", traits=VOLATILE),
+    fn("monotonically_increasing_id", (), LONG, NEVER, traits=replace(VOLATILE, magnitude=Magnitude.LARGE)),
     fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
     fn("input_file_name", (), STRING, NEVER, traits=VOLATILE),
     fn("input_file_block_start", (), LONG, NEVER, traits=VOLATILE),

@@ -21,7 +21,7 @@ which is -1."""
 def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A count of what a filter keeps, held against none, is an exists: it makes no array and stops at the first match.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(count_to_exists, "size(filter(words, w -> w IS NOT NULL)) > 0")
     'exists(words, w -> w IS NOT NULL)'
     >>> rewrite_example(count_to_exists, "size(filter(xs, x -> x > 7)) = 0")

@@ -24,7 +24,7 @@ _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transf
 def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas that use one side of a map's entries get that side alone, which Parquet can be read by.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
     'size(filter(map_values(attrs), v -> v.b > 1D))'
     >>> rewrite_example(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")

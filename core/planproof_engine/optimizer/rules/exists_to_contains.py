@@ -18,7 +18,7 @@ _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists that compares each element with one value is array_contains.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(exists_to_contains, "exists(xs, x -> x = 7)")
     'array_contains(xs, 7)'
 

@@ -17,7 +17,7 @@ from planproof_engine.types import Array
 def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists within an exists that compares elements for equality is arrays_overlap.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(exists_to_overlap, "exists(xs, x -> exists(array(k, 7), y -> y = x))")
     'arrays_overlap(xs, array(k, 7))'
     >>> rewrite_example(exists_to_overlap, "exists(words, w -> exists(map_keys(attrs), y -> y = w))")

@@ -17,7 +17,7 @@ from planproof_engine.types import INT
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A filter that asks for small indexes alone is a slice.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
     'slice(xs, 1, 3)'
     >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < k)")

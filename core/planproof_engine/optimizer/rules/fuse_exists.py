@@ -19,7 +19,7 @@ from planproof_engine.types import Array, Struct
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists (or forall) over a transform computes each element when it tests it, up to the one that decides.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(fuse_exists, "exists(transform(words, w -> upper(w)), u -> u LIKE 'A%')")
     "exists(words, w1 -> upper(w1) LIKE 'A%')"
 

@@ -48,7 +48,7 @@ _READERS = (Call, GetField, GetFieldOfElements)
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An expression that no element changes is computed once per row in place of once per element.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(hoist_invariants, "transform(ds, x -> x / aggregate(ds, 0D, (a, y) -> a + y))")
     'transform(array(aggregate(ds, 0D, (a, y) -> a + y)), v1 -> transform(ds, x -> x / v1))[0]'
 

@@ -27,7 +27,7 @@ costs more (`tests/benchmarks/lambdas.py --tried`)."""
 def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas over an array of structs get the fields that they read, so that Parquet reads no others.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(prune_fields, "aggregate(items, 0D, (a, i) -> a + i.price * i.qty)")
     'aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.price * i.qty)'
     >>> rewrite_example(prune_fields, "exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)")

@@ -21,7 +21,7 @@ from planproof_engine.records import evolve
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A loop that the body of a lambda says twice runs once per element.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> twice = "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))"
     >>> rewrite_example(share_loops, twice)
     'transform(ds, x -> transform(array(size(filter(ds, y -> y > x))), v1 -> v1 / (1D + v1))[0])'

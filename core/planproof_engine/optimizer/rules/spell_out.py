@@ -21,7 +21,7 @@ from planproof_engine.types import VOID
 def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """`nullif` and `between` without the projection that Spark makes for an operand that they need twice.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
     'aggregate(items, 0D, (a, i) -> a + i.price) / if((size(items) = 0), NULL, size(items))'
     >>> rewrite_example(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")

@@ -27,7 +27,7 @@ _ENDS = {
 def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A transform whose elements are counted, sliced, or read at one end works on no others.
 
-    >>> from planproof.example import rewrite_example
+    >>> from one_rule import rewrite_example
     >>> rewrite_example(transform_fewer, "slice(transform(words, w -> upper(w)), 2, k)")
     'transform(slice(words, 2, k), w -> upper(w))'
     >>> rewrite_example(transform_fewer, "get(transform(words, w -> upper(w)), 0)")

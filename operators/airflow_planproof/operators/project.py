@@ -1,0 +1,65 @@
+"""What the operators share that are about the models of a compiled dbt project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_planproof.operators.arguments import split_words
+from airflow_planproof.operators.operator import PlanproofOperator
+
+PROJECT_FIELDS = ("project_dir", "manifest", "profiles_dir", "target", "select", "exclude", "selector")
+
+
+class PlanproofProjectOperator(PlanproofOperator):
+    """An operator for models that a dbt project selects.
+
+    :param project_dir: the dbt project; its `target/manifest.json` is read.
+    :param manifest: a manifest.json in place of the project's own.
+    :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
+    :param target: the profile's target.
+    :param select: models, as for `planproof check --select`; all of them where it is empty.
+    :param exclude: models to leave out.
+    :param selector: a selector of the project's selectors.yml, in place of `select`.
+
+    The other arguments are those of `PlanproofOperator`.
+    """
+
+    template_fields: Sequence[str] = (*PROJECT_FIELDS, *PlanproofOperator.template_fields)
+
+    def __init__(
+        self,
+        *,
+        project_dir: str | None = None,
+        manifest: str | None = None,
+        profiles_dir: str | None = None,
+        target: str | None = None,
+        select: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        selector: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.project_dir = project_dir
+        self.manifest = manifest
+        self.profiles_dir = profiles_dir
+        self.target = target
+        self.select = select
+        self.exclude = exclude
+        self.selector = selector
+
+    def list_project_fields(self) -> dict[str, Any]:
+        """The fields of a `Request` that say which models of which project are meant, and under which settings."""
+        from dbt_planproof.compiler import DBT
+
+        return {
+            "compiler": DBT,
+            "project_dir": self.project_dir,
+            "manifest": self.manifest,
+            "profiles_dir": self.profiles_dir,
+            "target": self.target,
+            "select": split_words(self.select),
+            "exclude": split_words(self.exclude),
+            "selector": self.selector or None,
+            "settings": self.settings,
+        }
