@@ -123,6 +123,11 @@ class LogicalPlan:
         return self.schema.strip()
 
     @property
+    def projected(self) -> bool:
+        """Whether the columns have the order of a SELECT list."""
+        return self.root.projected
+
+    @property
     def looked_at(self) -> str:
         """Over how many nodes I1 was decided, in words."""
         nodes, outside = sum(1 for _ in self.root.walk_everywhere()), sum(1 for _ in self.root.walk())
