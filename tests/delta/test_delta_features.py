@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from delta_tables import ADDED, MERGED, publish, rows, versions
+from delta_tables import ADDED, MERGED, contract, folder, publish, rows, versions
 
 from planproof import Contract
 from planproof.contract import Constraint
@@ -40,6 +40,22 @@ def test_deletion_vectors_and_changes_come_with_a_merge(delta: SparkSession, pla
     last = max(versions(delta, name))
     changes = delta.sql(f"select id, _change_type as kind from table_changes('{name}', {last})").collect()
     assert {(row.id, row.kind) for row in changes} == {(1, "update_preimage"), (1, "update_postimage"), (2, "insert")}
+
+
+def test_what_stands_is_not_written_together_with_new_rows(delta: SparkSession, place: str) -> None:
+    """Delta's auto compaction follows each write, the one to a clone too."""
+    name, least = f"{place}.compacted", "spark.databricks.delta.autoCompact.minNumFiles"
+    made(delta, name, "delta.autoOptimize.autoCompact = true")
+    delta.conf.set(least, "2")
+    try:
+        for given in ({**ADDED, "contract": contract(keys=True)}, MERGED):
+            start = 10 * len(versions(delta, name))
+            report = publish(delta, name, f"select id, 'new' as v from range({start}, {start} + 3)", **given)
+            assert (report.outcome, report.rows or 3) == ("published", 3), report.findings
+            log = folder(delta, name) / "_delta_log" / f"{max(versions(delta, name)):020}.json"
+            assert '"remove"' not in log.read_text()
+    finally:
+        delta.conf.unset(least)
 
 
 def test_mapped_columns_are_counted_and_kept(delta: SparkSession, place: str) -> None:
@@ -292,7 +308,11 @@ def test_a_null_keeps_a_check_of_the_contract_but_none_of_the_table(delta: Spark
 
 @pytest.mark.parametrize(
     ("properties", "given", "said"),
-    [("delta.appendOnly = true", OVER, "append-only"), ("delta.enableRowTracking = true", MERGED, "row tracking")],
+    [
+        ("delta.appendOnly = true", OVER, "append-only"),
+        ("delta.appendOnly = true", {}, "This table is configured to only allow appends"),
+        ("delta.enableRowTracking = true", MERGED, "row tracking"),
+    ],
 )
 def test_what_is_refused_by_name(
     delta: SparkSession, place: str, properties: str, given: dict[str, Any], said: str
@@ -302,6 +322,7 @@ def test_what_is_refused_by_name(
     before = versions(delta, name)
     report = publish(delta, name, MORE, **given)
     assert (report.outcome, said in str(report.error)) == ("failed", True), report.error
+    assert "internal error" not in str(report.error)
     assert versions(delta, name) == before
 
 

@@ -36,6 +36,27 @@ def test_a_table_is_made_replaced_and_kept(delta: SparkSession, place: str) -> N
     assert list(delta.sql(f"describe detail {name}").collect()[0].partitionColumns) == ["n"]
 
 
+def test_defaults_of_a_source_are_not_handed_on(delta: SparkSession, place: str) -> None:
+    """Delta's own statement fails, too: without the feature its table could not be altered any more."""
+    supported = {"delta.feature.allowColumnDefaults": "supported"}
+    source, name, query = f"{place}.source", f"{place}.handed", "select id, {} as v from {}.source"
+    delta.sql(
+        f"create table {source} (id bigint, v string default 'd') using delta "
+        "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    delta.sql(f"insert into {source} values (1, default)")
+    report = publish(delta, name, query.format("v", place))
+    assert report.outcome == "rejected", report.findings
+    assert [f.found for f in report.findings if f.code == "PP110"] == [
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED"
+    ]
+    assert not delta.catalog.tableExists(name)
+    assert publish(delta, name, query.format("coalesce(v)", place)).outcome == "published"
+    delta.sql(f"alter table {name} alter column v comment 'said'")
+    report = publish(delta, name + "2", query.format("v", place), options={"tblproperties": supported})
+    assert (report.outcome, rows(delta, name + "2")) == ("published", [(1, "d")]), report.findings
+
+
 def test_rows_are_added_merged_and_overwritten(delta: SparkSession, place: str) -> None:
     name = f"{place}.changed"
     assert publish(delta, name, GOOD, **ADDED).outcome == "published"

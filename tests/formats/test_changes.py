@@ -9,7 +9,7 @@ import pytest
 from stated_changes import assert_true, read_change
 from under_test import APPEND, MERGE, OVERWRITE, Place
 
-from planproof import Guard, Model
+from planproof import Guard, Model, Verdict
 from planproof.publish import kernel
 from planproof.publish.audit import changes
 from planproof.settings import Settings
@@ -52,6 +52,45 @@ def test_a_merge_and_new_columns(place: Callable[[str, str], Place], form: str) 
         here, "select 10L as id, 'd' as s, 2D as x, true as seen", **APPEND, options={"on_schema_change": NEW}
     )
     assert "seen: new, boolean" in grown.line()
+
+
+@pytest.mark.parametrize("form", ["parquet", *LOGGED])
+def test_a_null_without_a_type_is_stored_in_the_columns_own(place: Callable[[str, str], Place], form: str) -> None:
+    """`null as s` says no type: a table has to be given one, a later run gets the stored column's."""
+    here = place(form, "append")
+    publish(here, ROWS.format(low=0, high=2))
+    publish(here, "select 2L as id, null as s, 1D as x", **APPEND)
+    if form in LOGGED:
+        publish(here, "select 0L as id, null as s, 1D as x", **MERGE)
+        name, void = f"{here.database}.made", "select 9L as id, 'n' as s, 1D as x, null as y"
+        for more in ({**APPEND, "options": {"on_schema_change": NEW}}, {**APPEND, "name": "anew"}):
+            at = f"{here.database}.{more.pop('name', 'made')}"
+            report = Guard(here.spark).publish(Model(at, void, file_format=here.format.using, **more))
+            assert (report.outcome, [f.code for f in report.findings if f.verdict == "violated"]) == (
+                "rejected",
+                ["PP103"],
+            )
+        assert here.spark.table(name).columns == ["id", "s", "x"]
+    rows = {row.id: row.s for row in here.spark.table(f"{here.database}.made").collect()}
+    assert rows == {0: None if form in LOGGED else "n0", 1: "n1", 2: None}
+
+
+@pytest.mark.parametrize("form", ["parquet", *LOGGED])
+def test_an_overwrite_by_a_partition_that_the_table_lacks(place: Callable[[str, str], Place], form: str) -> None:
+    """It would replace other rows than the model means; Spark refuses dbt's statement, too."""
+    here = place(form, "append")
+    at, parts = f"{here.database}.p", {"name": "p", "partition_by": ["d"]}
+    publish(here, "select * from values (1, 'x', 7) as v(id, d, e)", **parts)
+    model = Model(
+        at,
+        "select 2 as id, 'y' as d, 7 as e",
+        file_format=here.format.using,
+        **{**OVERWRITE, "partition_by": ["e"]},
+    )
+    report = Guard(here.spark).publish(model)
+    assert (report.outcome, "run it with full_refresh" in str(report.error)) == ("failed", True), report.findings
+    assert here.spark.table(at).select("id", "d", "e").collect() == [(1, "x", 7)]
+    assert Guard(here.spark).publish(model, full_refresh=True).outcome == "published"
 
 
 @pytest.mark.parametrize("form", ["parquet", *LOGGED])
@@ -117,3 +156,15 @@ def test_on_top_of_others_rows_nothing_is_said_of_what_was_not_looked_at(
     assert (made.before.rows, made.after.rows, made.after.columns) == (6, None, ())
     assert "committed on top of it" in made.line()
     assert here.spark.table(f"{here.database}.made").count() == 9
+
+
+@pytest.mark.parametrize("form", ["parquet", *LOGGED])
+def test_partition_columns_that_do_not_stand_last(place: Callable[[str, str], Place], form: str) -> None:
+    """A log keeps the model's order, Spark's own catalog puts them last: neither breaks a promise."""
+    here = place(form, "append")
+    model = Model(
+        f"{here.database}.parted", "select 1 as id, 'a' as d, 2 as w", file_format=here.format.using, partition_by=["d"]
+    )
+    for _ in range(2):
+        report = Guard(here.spark).publish(model)
+        assert (report.outcome, report.of(Verdict.VIOLATED)) == ("published", []), report.findings

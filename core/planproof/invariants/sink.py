@@ -19,10 +19,15 @@ _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
 
 
 def check(
-    schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False, items: Sequence[str | None] = ()
+    schema: PhysicalSchema,
+    format: str = "parquet",
+    case_sensitive: bool = False,
+    items: Sequence[str | None] = (),
+    may_be_cast: bool = False,
 ) -> list[Finding]:
     """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`. `items` are
-    the texts of the select items that give the columns, where they are known."""
+    the texts of the select items that give the columns, where they are known. `may_be_cast`: the rows may be added to a
+    table, whose columns have types of their own: a NULL without a type becomes one of theirs."""
     found = _find_repeated(schema.names, (), case_sensitive, items)
     if format == "view":
         return found
@@ -31,9 +36,15 @@ def check(
             found += _find_repeated(field.type.names, field.path, case_sensitive)
         if format == "parquet":
             found += _find_unstorable(field)
-        if format in _LOGGED:
+        if format in _LOGGED and not (may_be_cast and field.type == VOID):
             found += _find_untyped(field, _LOGGED[format])
     return found
+
+
+def find_untyped(schema: PhysicalSchema, format: str) -> list[Finding]:
+    """The columns that a table of the format gets, and has no type for."""
+    found = nested_fields(schema) if format in _LOGGED else ()
+    return [finding for field in found for finding in _find_untyped(field, _LOGGED[format])]
 
 
 def _find_repeated(

@@ -443,7 +443,7 @@ def _check_sink(
         draft.mark_not_enforced("D1", f"a model materialized as {model.materialized} stores nothing")
         return
     format = "view" if model.materialized == "view" else model.file_format
-    findings = sink.check(schema, format, conf.case_sensitive, items)
+    findings = sink.check(schema, format, conf.case_sensitive, items, model.materialized == "incremental")
     draft.add(_place_finding(replace(f, plane=plane), locate) for f in findings)
     draft.mark_enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
 

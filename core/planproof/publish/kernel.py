@@ -9,9 +9,10 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from planproof.invariants.sink import find_untyped
 from planproof.judge.effect import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN
 from planproof.publish import quarantine
@@ -25,7 +26,7 @@ from planproof.publish.audit.staged import look
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.functions import feed_rows
 from planproof.publish.materialize.incremental import find_overflow
-from planproof.publish.materialize.materialization import Job, Publication, Standing
+from planproof.publish.materialize.materialization import Job, Publication, Standing, is_incremental_run
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
@@ -250,6 +251,12 @@ def begin(job: Job, format: Format[Any], full_refresh: bool, again: Callable[[],
     """The publish of a job, of which nothing is written yet; None where the findings of the job's draft say why its
     target's schema forbids it. Raises `Refused`."""
     way = format.materialization(job, full_refresh)
+    if job.model.materialized == "incremental" and not is_incremental_run(job, full_refresh):
+        # What a later run adds becomes of the table's types; here the table is made.
+        found = find_untyped(job.examined.promised, job.model.file_format)
+        job.draft.add(replace(f, origin=job.examined.locate(f.field or "")) for f in found)
+        if found:
+            return None
     publication = way.begin(job)
     if publication is None:
         return None

@@ -332,7 +332,9 @@ def look(
         draft.mark_unreadable("catalog", "the catalog does not show the relation")
         return None
     is_replaced = now.kind == "table" and draft.effect is Effect.REPLACES
-    differences = registered.check(now.schema, written, now.partition_by) if is_replaced else []
+    # Partition columns stand last in Spark's own catalog; a log keeps the order of the model.
+    last = () if now.has_log else now.partition_by
+    differences = registered.check(now.schema, written, last) if is_replaced else []
     is_another = False
     with suppress(SparkFailure, AnalysisError):  # Where that cannot be told, it is judged as the published one.
         is_another = bool(differences) and is_exchanged()

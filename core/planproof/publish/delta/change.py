@@ -14,11 +14,13 @@ from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
+from planproof.publish.delta.table import list_partitions
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
 from planproof.publish.materialize.logged_change import (
     insert_statement,
     limit_to_stored_columns,
+    refuse_other_partitions,
     write,
     write_merge_clauses,
 )
@@ -31,9 +33,12 @@ from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
+_APART = {"spark.databricks.delta.autoCompact.enabled": "false"}
+"""A clone names all files of the table. Where Delta writes small ones together after a write, rows that have stood long
+would count as new ones, to the audit and to who reads the table as a stream."""
 
 
 def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, LogState, Evolution | None]:
@@ -46,6 +51,8 @@ def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, 
         raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
     base = find_state(decode_uri(target.location))
     refuse_change(job, base)
+    held = ColumnNames(base.partition_by)
+    refuse_other_partitions(job, [c for c in list_partitions(model) if c not in held], base.partition_by)
     change = plan_change(job, "planproof adds columns to a Delta table")
     if job.draft.fails_already or change.is_refused:
         return job, base, None
@@ -106,7 +113,7 @@ class Change:
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         try:
-            return write(job, staging, change.after)
+            return _write_apart(job, staging, change.after)
         except SparkFailure as failure:
             publication.forbidden = describe_forbidden_row(job, failure)
             if publication.forbidden is None:
@@ -131,7 +138,7 @@ class Change:
     def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
         """What the table forbids, and not the contract, fails this too."""
         try:
-            return write(job, publication.entry.staging, columns)
+            return _write_apart(job, publication.entry.staging, columns)
         except SparkFailure as failure:
             said = describe_forbidden_row(job, failure)
             if said is None:
@@ -145,6 +152,11 @@ class Change:
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
+
+
+def _write_apart(job: Job, staging: str, columns: PhysicalSchema) -> str:
+    with job.session.change_settings(_APART):
+        return write(job, staging, columns)
 
 
 def _is_plain(job: Job, publication: DeltaPublication) -> bool:

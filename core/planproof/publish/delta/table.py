@@ -19,8 +19,9 @@ from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
-from planproof.session.delta.protocol import DeltaTables, NewTable
+from planproof.session.delta.protocol import DeltaTables, LogState, NewTable
 from planproof.session.store import decode_uri
+from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
@@ -50,6 +51,7 @@ class Replacement:
         statement = "\n".join([f"CREATE OR REPLACE TABLE {publication.entry.target}", *described, "AS", query])
         partition_by = list_partitions(model)
         publication.staged.create(NewTable(statement, query, partition_by, options, properties, model.comment))
+        _refuse_defaults(publication.state(), publication.base)
         return statement
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
@@ -63,6 +65,21 @@ class Replacement:
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
+
+
+_DEFAULTS = "allowColumnDefaults"
+
+
+def _refuse_defaults(made: LogState, base: LogState) -> None:
+    """Raises `AnalysisError` where columns have brought the defaults of their source along, and the table lacks the
+    feature: what fills an absent column then, and Delta refuses to change such a column. Its `create or replace` fails
+    in this way (`ColumnWithDefaultExprUtils`)."""
+    if "CURRENT_DEFAULT" in made.metadata["schemaString"] and _DEFAULTS not in made.features | base.features:
+        raise AnalysisError(
+            "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
+            "a column is handed on with the DEFAULT that its source has; make it an expression (`coalesce(c)`), or set "
+            f"delta.feature.{_DEFAULTS} to supported in tblproperties",
+        )
 
 
 def list_partitions(model: Model) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.partitioning import list_unknown
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize.evolution import Evolution
@@ -20,6 +21,7 @@ from planproof.publish.materialize.incremental import list_changed_values, plan_
 from planproof.publish.materialize.logged_change import (
     drop_rows_rewritten,
     limit_to_stored_columns,
+    refuse_other_partitions,
     write,
     write_merge_clauses,
 )
@@ -44,6 +46,7 @@ class Change:
         assert target is not None
         if target.format != "iceberg":
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
+        refuse_other_partitions(job, list_unknown(model.partition_by, target.partition_by), target.partition_by)
         change = self._evolution = plan_change(job, "planproof adds columns to an Iceberg table", convert_types)
         if job.draft.fails_already or change.is_refused:
             return None

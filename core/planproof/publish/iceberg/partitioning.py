@@ -48,5 +48,11 @@ def is_same(one: Sequence[str], other: Sequence[str]) -> bool:
     return [parse_partition(text) for text in one] == [parse_partition(text) for text in other]
 
 
+def list_unknown(asked: Sequence[str], held: Sequence[str]) -> list[str]:
+    """Those of a model's partitions that are not among a table's."""
+    known = {parse_partition(text) for text in held}
+    return [text for text in asked if parse_partition(text) not in known]
+
+
 def _parse_column(text: str) -> tuple[str, ...]:
     return tuple(fold_name(part.strip()) for part in split_name(text.strip()))

@@ -9,6 +9,7 @@ from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
 from planproof.invariants import assigned, count_queries, drift
 from planproof.invariants.contract import judge_counted_length
+from planproof.invariants.sink import find_untyped
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, plan_evolution
@@ -78,7 +79,8 @@ def plan_change(
     change = plan_evolution(job.model, job.target, convert(job.examined.promised), adds)
     fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
     promised = convert(job.model.contract.schema) if job.model.contract else ()
-    job.draft.add([*change.findings(job), *_find_misfits(job, change, promised), *fits])
+    untyped = find_untyped(PhysicalSchema(change.added), job.model.file_format) if change.columns else []
+    job.draft.add([*change.findings(job), *_find_misfits(job, change, promised), *fits, *untyped])
     return change
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -43,6 +44,17 @@ def _set_overwrite_mode(job: Job) -> AbstractContextManager[None]:
     if job.model.incremental_strategy == "insert_overwrite" and job.model.partition_by:
         return job.session.change_settings({"spark.sql.sources.partitionOverwriteMode": "dynamic"})
     return nullcontext()
+
+
+def refuse_other_partitions(job: Job, missing: Sequence[str], held: Sequence[str]) -> None:
+    """Raises `Refused` where an overwrite names partitions that the table does not have: other rows than those that the
+    model means would be replaced. Spark refuses dbt's statement for it, INSERT OVERWRITE .. PARTITION
+    (`NON_PARTITION_COLUMN`)."""
+    if job.model.incremental_strategy == "insert_overwrite" and missing:
+        raise Refused(
+            f"{job.model.name} is stored with the partitions ({', '.join(held) or 'none'}), and the model also says "
+            f"({', '.join(missing)}); run it with full_refresh=True"
+        )
 
 
 def write_merge_clauses(job: Job) -> str:

@@ -72,19 +72,23 @@ class Delta:
 
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         try:
-            with self._activate_session(change.exact), silence_pyspark():
-                opened, actions = self._open_transaction(change, name, mark), self._parse_actions(change.added)
-                removed = self._list_removed(opened, change, actions)
-                counts = {**change.counts, **(self._count_removed(removed) if change.operation == "overwrite" else {})}
-                actions.addAll(removed)
-                opened.registerSQLMetrics(self._java, self._make_metrics(counts))
-                tags, listed = self._map({"planproof": mark}), self._jvm.PythonUtils.toSeq(actions)
-                return int(opened.commit(listed, self._describe(change), tags))
-        except Py4JJavaError as error:
-            if self._is_conflict(error.java_exception):
+            # pyspark has classes of its own for some of Java's exceptions.
+            with translate_errors(), self._activate_session(change.exact):
+                return self._commit(change, name, mark)
+        except SparkFailure as failure:
+            error = failure.__cause__
+            if isinstance(error, Py4JJavaError) and self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
-            with translate_errors():
-                raise
+            raise
+
+    def _commit(self, change: NewVersion, name: str, mark: str) -> int:
+        opened, actions = self._open_transaction(change, name, mark), self._parse_actions(change.added)
+        removed = self._list_removed(opened, change, actions)
+        counts = {**change.counts, **(self._count_removed(removed) if change.operation == "overwrite" else {})}
+        actions.addAll(removed)
+        opened.registerSQLMetrics(self._java, self._make_metrics(counts))
+        tags, listed = self._map({"planproof": mark}), self._jvm.PythonUtils.toSeq(actions)
+        return int(opened.commit(listed, self._describe(change), tags))
 
     def clone(self, location: str, base: LogState) -> None:
         with translate_errors(), silence_pyspark():
