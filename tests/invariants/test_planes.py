@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import read_footers
-from planproof.claims import batches, files, spark
+from planproof.claims import batches, files
 from planproof.invariants import file_schemas, physical, planning, registered, sink
+from planproof.judge.planes import find_evidence
 from planproof.session import SparkFailure
 from planproof_engine.claim import Facts
 from planproof_engine.finding import Verdict
@@ -103,7 +104,7 @@ def test_a_loosened_flag_is_decided_by_facts(session):
     assert codes(physical.check(planes)) == [("PP204", W, "u")]
     assert codes(physical.check(planes, Facts(3, {("u",): 0}))) == [("PP204", P, "u")]
     assert codes(physical.check(planes, Facts(3, {("u",): 1}))) == [("PP204", V, "u")]
-    assert spark.evidence(planes) == {}
+    assert find_evidence(planes) == {}
 
 
 def test_a_nested_loosened_flag_is_found(session):
