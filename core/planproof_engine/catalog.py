@@ -193,7 +193,9 @@ class Catalog:
         if len(wanted) > 1 and wanted[0] == self.catalog:
             return self.find(wanted[1:])
         if len(wanted) == 2 and wanted[0] in (*self.namespace, "session") and wanted[1:] in self._found:
-            return self._found[wanted[1:]]
+            found = self._found[wanted[1:]]
+            # A temporary view is of no schema (`SessionCatalog.getTempView`).
+            return found if wanted[0] == "session" or found.kind != "temporary view" else None
         return self._ask(parts)
 
     def _ask(self, parts: tuple[str, ...]) -> Relation | None:

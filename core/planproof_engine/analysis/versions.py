@@ -37,6 +37,7 @@ _SINCE = {
     "localtime without parentheses": "4.3",
     "table functions called as what they are": "4.2",
     "a schema of builtin functions": "4.2",  # builtin.upper('a')
+    "a schema of temporary views": "4.2",  # session.v; of 4.1 and 4.2 it is taken to be as of functions
     "aliases of keys as what they name": "4.2",  # SELECT a AS n .. GROUP BY a, ROLLUP (n)
     "names inside of grouping sets": "4.2",  # GROUP BY CUBE (struct(a AS x))
     "sorting grouping sets by what is not shown": "4.2",  # SELECT count(*) .. GROUP BY CUBE (a) ORDER BY a

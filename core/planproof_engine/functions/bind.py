@@ -8,11 +8,12 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
+from planproof_engine.origin import Unknown
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Time, is_numeric, same_type
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof_engine.types.coercion import find_common, find_implicit
 from planproof_engine.types.kinds import accepts, find_concrete, spelling
-from planproof_engine.types.nodes import BINARY, INTEGRAL, Decimal, Geo, is_string, walk
+from planproof_engine.types.nodes import BINARY, INTEGRAL, Char, Decimal, Geo, Varchar, is_string, walk
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -218,7 +219,13 @@ def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
 
 
 def make_input_mismatch(index: int, arg: Expr, wanted: str) -> Mismatch:
-    """DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for the argument at `index`."""
+    """DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for the argument at `index`.
+
+    Raises `Unknown` for a CHAR or VARCHAR, which is no string under `spark.sql.preserveCharVarcharTypeInfo`: which
+    functions take one is not known.
+    """
+    if isinstance(arg.type, (Char, Varchar)):
+        raise Unknown(f"a {arg.type.sql} as an argument")
     quoted = wanted if wanted.startswith("(") else f'"{wanted}"'
     return Mismatch(
         "UNEXPECTED_INPUT_TYPE",

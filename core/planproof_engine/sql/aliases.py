@@ -11,6 +11,8 @@ from planproof_engine.sql.keywords import ALIAS_WORDS, WORDS
 _BY = frozenset(("BY",))
 _QUERY_STARTS = frozenset(("ALL", "DISTINCT", "SELECT", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "("))
 _JOINED = frozenset(("JOIN", "OUTER", "SEMI", "ANTI", "ASOF"))
+_SCRIPT = (WORDS - {"AS"}) | {"(", "*"}
+"""What a script reads (`FROM t MAP a USING 's'`); what is called `map` may have AS and column names after it."""
 
 _CLAUSES: dict[str, frozenset[str]] = {
     "GROUP": _BY,
@@ -40,6 +42,8 @@ _CLAUSES: dict[str, frozenset[str]] = {
     "WITH": frozenset(("(", "SCHEMA")),
     "IDENTIFIED": _BY,
     "VALUES": frozenset(("(",)),
+    "MAP": _SCRIPT,
+    "REDUCE": _SCRIPT,
     "TABLE": WORDS,
     "JOIN": WORDS | {"("},
     "INNER": frozenset(("JOIN",)),
@@ -60,9 +64,7 @@ _NOT_EXPRESSION = frozenset(
 _SET_ASSIGNMENT = frozenset(("=", "."))
 
 _FOLLOWERS: dict[str, frozenset[str]] = {
-    **{word: opened for word, opened in _CLAUSES.items() if word not in ("PARTITION", "VALUES", "TABLE", "WITH")},
-    "MAP": WORDS,
-    "REDUCE": WORDS,
+    word: opened for word, opened in _CLAUSES.items() if word not in ("PARTITION", "VALUES", "TABLE", "WITH")
 }
 """By keyword that may come after an alias: the tokens that, right after it, make it the start of what follows."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import bare_alias, named_expressions
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.sql.primary import column, multipart
+from planproof_engine.sql.primary import column, multipart, parse_name
 
 
 def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
@@ -41,8 +42,18 @@ def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
     columns = c.read_list(lambda c: _unpivot_set(c, multi))
     c.take(")")
     c.take(")")
-    node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, bare_alias(c))
-    return c.place(node, start)
+    filters = () if include_nulls else [_parse_filtered(c, value) for value in values]
+    return c.place(q.Unpivoted(tree, values, name, columns, filters, bare_alias(c)), start)
+
+
+def _parse_filtered(c: Cursor, value: q.Identifier) -> tuple[str, ...]:
+    """The name's parts: Spark hands the text of an identifier to `UnresolvedAttribute`, which parses it once more, so
+    that a name that must be quoted is refused (`AstBuilder.withUnpivot`)."""
+    try:
+        return tuple(part.text for part in parse_name(value.text, c))
+    except AnalysisError as error:
+        c.keep_error(error.condition, error.message, *value.span)
+        return ()
 
 
 def _unpivot_set(c: Cursor, multi: bool) -> q.UnpivotSet:

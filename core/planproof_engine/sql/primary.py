@@ -247,12 +247,19 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
     text = constant_text(argument)
     if text is None:
         return c.place(q.IdentifierClause(argument), start)
+    parts = parse_name(text, c)
+    for part in parts:
+        c.place(part, start)
+    return parts
+
+
+def parse_name(text: str, c: Cursor) -> list[q.Identifier]:
+    """The parts of the dotted name that this text, which is no part of the query's, spells."""
     inner = Cursor(text, c.conf, c.rules)
     parts = multipart(inner)
     if inner.kind != "EOF":
         inner.fail()
-    for part in parts:
-        c.place(part, start)
+    inner.finish()
     return parts
 
 

@@ -216,7 +216,10 @@ def _transform(c: Cursor, source: q.From | None) -> q.Transform:
     grouped = c.kinds[c.i - 1] == "TRANSFORM"
     if grouped:
         c.take("(")
-    node.distinct = quantifier(c)
+    start = c.start
+    if quantifier(c) is not None:
+        text = "TRANSFORM takes no DISTINCT and no ALL."
+        c.keep_error("UNSUPPORTED_FEATURE.TRANSFORM_DISTINCT_ALL", text, start, c.stops[c.i - 1])
     node.items = expressions(c)
     if grouped:
         c.take(")")

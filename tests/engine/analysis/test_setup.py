@@ -210,3 +210,53 @@ def test_a_variable_whose_name_only_a_run_tells_is_missed_where_it_is_used(name:
     setup = ["DECLARE x INT DEFAULT 3", f"DECLARE IDENTIFIER({name}) INT = 3", "DECLARE z INT = 4"]
     assert answer(setup, "SELECT x AS n, z AS m") == [("n", "int", False), ("m", "int", False)]
     assert answer(setup, "SELECT y").startswith("UNRESOLVED_COLUMN")
+
+
+TEMPORARY_VIEW = ["CREATE TEMPORARY VIEW v AS SELECT 1 AS a", "CREATE TABLE t (c CHAR(2))"]
+
+
+@pytest.mark.parametrize(
+    ("query", "spark", "expected"),
+    [
+        ("SELECT * FROM default.v", "4.3", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT * FROM spark_catalog.default.v", "4.0", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT * FROM system.session.v", "4.3", ["a"]),
+        ("SELECT * FROM system.session.v", "4.0", "REQUIRES_SINGLE_PART_NAMESPACE"),
+        ("SELECT * FROM session.v", "4.3", ["a"]),
+        ("SELECT * FROM session.v", "3.5", "TABLE_OR_VIEW_NOT_FOUND"),
+    ],
+)
+def test_a_temporary_view_is_of_no_schema_but_the_sessions(query: str, spark: str, expected: Any) -> None:
+    found = derive({"id": 1, "setup": TEMPORARY_VIEW, "query": query, "ansi": True, "spark": spark})
+    names = [field["name"] for field in found.get("schema", [])]
+    assert (names or found["error"].split(":")[0]) == expected
+
+
+def test_which_functions_take_a_char_is_not_known() -> None:
+    kept = [*TEMPORARY_VIEW, "SET spark.sql.preserveCharVarcharTypeInfo=true"]
+    assert answer(kept, "SELECT upper(c) FROM t") == "a CHAR(2) as an argument"
+    assert answer(kept, "SELECT c FROM t") == [("c", "char(2)", True)]
+
+
+SQL_FUNCTION = ["CREATE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x + 1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(DISTINCT 1)", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+        ("f(DISTINCT 1, 2)", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+        ("f(1) FILTER (WHERE true)", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+        ("f(1) IGNORE NULLS", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+        ("f(1) OVER ()", "UNSUPPORTED_SQL_UDF_USAGE"),
+        ("f(ALL 1)", [("f(1)", "int", False)]),
+    ],
+)
+def test_what_a_sql_function_does_not_take(call: str, expected: Any) -> None:
+    assert answer(SQL_FUNCTION, f"SELECT {call}") == expected
+
+
+def test_fields_that_except_drops_in_two_spellings_are_not_known() -> None:
+    setup = ["CREATE TABLE t (s STRUCT<x: INT, y: INT>)"]
+    assert answer(setup, "SELECT * EXCEPT (s.x, S.y) FROM t").startswith("fields that EXCEPT drops")
+    assert answer(setup, "SELECT * EXCEPT (s.x, S.X) FROM t") == [("s", "struct<y:int>", False)]

@@ -119,13 +119,14 @@ def test_pivot_and_unpivot() -> None:
     assert pivot.alias.text == "p"
     one = relation("SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR n IN (a AS x, t.b))")
     assert isinstance(one, q.Unpivoted)
-    assert (one.include_nulls, one.multi, one.name.text) == (True, False, "n")
+    assert (list(one.filters), one.name.text) == ([], "n")
     first, second = one.columns
     assert first.alias is not None
     assert (name_parts(first.columns[0]), first.alias.text) == (("a",), "x")
     assert (name_parts(second.columns[0]), second.alias) == (("t", "b"), None)
     many = relation("SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS x, (c, d)))")
     assert [len(s.columns) for s in many.columns] == [2, 2]
+    assert list(many.filters) == [("v",), ("w",)]
 
 
 def limit_of(query: q.Query) -> str:

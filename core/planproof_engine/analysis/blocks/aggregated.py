@@ -371,9 +371,13 @@ class Aggregated:
         return None
 
     def _find_by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
-        """The output column with the input column's name: a name that cannot mean the input means the output."""
+        """The output column with the input column's name: a name that cannot mean the input means the output. With the
+        name of its relation it does not mean an alias, nor a column of another relation."""
         output = dict.fromkeys(map(column_of, self.items))
         named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
+        written = [ctx.key(p) for p in name_parts(_find_written(column, node, ctx))]
+        if ctx.key(column.name) in written[1:]:
+            named = [c for c in named if c.qualifier[-1:] == column.qualifier[-1:]]
         if len(named) > 1 and ctx.clause == "HAVING":
             raise make_ambiguous_error((column.name,), named, ctx.env.origin(node))
         if len(named) != 1:
@@ -431,8 +435,13 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
 def make_missing_output_error(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
+    named = _find_written(column, node, ctx)
+    return make_unresolved_error(name_parts(named) or (column.name,), evolve(ctx, scope=output), named)
+
+
+def _find_written(column: Column, node: q.Node, ctx: Context) -> q.Node:
+    """The place in `node` that names the column; `node` itself where none does."""
     for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
-        parts = name_parts(named)
-        if any(ctx.key(p) == ctx.key(column.name) for p in parts):
-            return make_unresolved_error(parts, evolve(ctx, scope=output), named)
-    return make_unresolved_error((column.name,), evolve(ctx, scope=output), node)
+        if any(ctx.key(p) == ctx.key(column.name) for p in name_parts(named)):
+            return named
+    return node

@@ -8,7 +8,7 @@ from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, call
+from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
 from planproof_engine.analysis.expressions.moments import date, is_date
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
@@ -271,7 +271,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
                 node,
             )
         targets.append(target)
-    if len(names) > 1 and not node.include_nulls and env.lacks("unpivoted values of any types"):
+    if len(names) > 1 and node.filters and env.lacks("unpivoted values of any types"):
         # Rows are left out by `coalesce(..) IS NULL`, whose arguments have one type.
         call("coalesce", [Column(fresh_id(), n, t, True) for n, t in zip(names, targets)], ctx, node)
     branches: list[Plan] = []
@@ -283,9 +283,11 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
         branches.append(setops.cast_columns(branch, wanted, env))
-    if len(branches) == 1:
-        return branches[0]
     output = branches[0].output
     for other in branches[1:]:
         output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
-    return SetOperation("union", tuple(branches), True, output)
+    shown = evolve(ctx, scope=Scope(output, (), None, scope.case_sensitive))
+    for parts in node.filters:
+        if env.fields.resolve(parts, shown.scope) is None:
+            raise make_unresolved_error(parts, shown, node)
+    return branches[0] if len(branches) == 1 else SetOperation("union", tuple(branches), True, output)

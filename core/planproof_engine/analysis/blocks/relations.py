@@ -194,7 +194,11 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
 
 
 def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
-    relation = env.catalog.find(parts)
+    lower = [p.lower() for p in parts]
+    of_session = lower[-2:-1] == ["session"] and lower[:-2] in ([], ["system"])
+    relation = env.catalog.find(parts[-2:] if of_session else parts)
+    if of_session and relation is not None and relation.kind == "temporary view":
+        relation = None if env.lacks("a schema of temporary views") else relation
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)

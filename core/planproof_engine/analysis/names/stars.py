@@ -151,7 +151,7 @@ def _list_fields(struct: Expr, data_type: Struct) -> list[Expr]:
 def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
     shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
-    dropped: dict[int, list[tuple[str, ...]]] = {}
+    dropped: dict[int, dict[str, list[tuple[str, ...]]]] = {}
     for parts in excluded:
         columns, rest = shown.find_matches(parts)
         if not columns:
@@ -161,16 +161,28 @@ def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: 
             raise error
         if len(columns) > 1:
             raise make_ambiguous_error(parts, columns, ctx.env.origin(star))
-        dropped.setdefault(columns[0].id, []).append(rest)
+        spelt = parts[len(parts) - len(rest) - 1]
+        dropped.setdefault(columns[0].id, {}).setdefault(spelt, []).append(rest)
     kept: list[Expr] = []
     for item in found:
-        paths = dropped.get(column_of(item).id)
-        if paths is None:
+        spellings = dropped.get(column_of(item).id)
+        if spellings is None:
             kept.append(item)
-        elif not _is_whole(paths, star, ctx):
+            continue
+        paths = _choose_spelling(spellings, star, ctx)
+        if not _is_whole(paths, star, ctx):
             inner = drop_alias(item)
             kept.append(Alias(_prune(inner, paths, star, ctx), column_of(item).name, fresh_id(), explicit=False))
     return kept
+
+
+def _choose_spelling(spellings: dict[str, list[tuple[str, ...]]], star: q.Node, ctx: Context) -> list[tuple[str, ...]]:
+    """What is dropped of a column that is listed as `a` and as `A`: they are two attributes to `UnresolvedStarExcept`
+    (its `groupBy`), and one of them, by a hash, to its `AttributeMap`. `EXCEPT (a, A)` drops `a`."""
+    first = next(iter(spellings.values()))
+    if len({tuple(tuple(p.lower() for p in path) for path in paths) for paths in spellings.values()}) > 1:
+        raise ctx.env.make_unknown("fields that EXCEPT drops of a column in two spellings", star)
+    return first
 
 
 def _is_whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import find_row
+from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
@@ -25,7 +26,7 @@ from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import CreateFunction
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import DataType
+from planproof_engine.types import BOOLEAN, DataType
 from planproof_engine.types.kinds import ANY
 
 _WITHOUT_ROUTINES = {
@@ -75,7 +76,8 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     if routine.makes_table or routine.node.body is None:
         unseen = ctx.lacks("table functions called as what they are")
         raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
-    operator = _WITHOUT_ROUTINES.get(ctx.clause)
+    refuse_modifiers(_function(routine.name, BOOLEAN, True), node, ctx)
+    operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
         raise ctx.env.make_error(
             "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node

@@ -131,13 +131,12 @@ class UnpivotSet(Node):
 class Unpivoted(Node):
     """`relation UNPIVOT (values FOR name IN (columns)) alias`; `relation` is None in a pipe.
 
-    `multi`: the form of several values.
+    `filters`: what the values' names mean in the filter that drops rows of nulls; there is none under INCLUDE NULLS.
     """
 
     relation: Node | None
     values: Sequence[Identifier]
     name: Identifier
     columns: Sequence[UnpivotSet]
-    multi: bool = False
-    include_nulls: bool = False
+    filters: Sequence[tuple[str, ...]]
     alias: Identifier | None = None

@@ -490,3 +490,35 @@ with recursive r(n) as (select interval '1' day union all select interval '1 02'
 with recursive r(n) as (select cast(1 as decimal(5,2)) union all select cast(1 as decimal(9,2)) from r) select n from r
 with recursive r(n) as (select cast(1 as decimal(9,2)) union all select cast(1 as decimal(5,2)) from r) select n from r
 select week from days, (select window('2024-01-01', '1 day') as w) order by w.start
+select * except (id, ID, Id) from customers
+select * except (id, c.ID) from customers as c
+select * except (id, c.id) from customers as c
+select * except (buyer.name, BUYER.NAME) from orders
+select * except (buyer.name, buyer.NAME) from orders
+select * from orders unpivot (id for k in (amount, rate))
+select * from orders unpivot include nulls (id for k in (amount, rate))
+select * from orders unpivot (`a b` for k in (amount, rate))
+select * from orders unpivot include nulls (`a b` for k in (amount, rate))
+select * from orders unpivot (`a-b` for k in (amount, rate))
+select * from orders unpivot (`a.b` for k in (amount, rate))
+select * from orders unpivot (`orders.id` for k in (amount, rate))
+select * from orders unpivot (v for v in (amount, rate))
+select * from orders unpivot ((v, id) for k in ((amount, rate), (rate, amount)))
+from orders map id, status using 'cat' as k, v
+from orders reduce * using 'cat' as (k int)
+from orders map select map.id
+select * from orders lateral view explode(tags) map as k
+select map.id from customers map join orders reduce using (id)
+from orders map distinct id using 'cat'
+select transform(all id) using 'cat' from orders
+select percentile_approx(id, null, -3) from orders
+select percentile_approx(id, 2.0, null) from orders
+select percentile_approx(id, id, -3) from orders
+select o.customer_id, count(*) from orders o join customers c on o.customer_id = c.id group by o.customer_id having o.customer_id > 1 order by o.customer_id
+select o.id, count(*) from orders o join customers c on o.customer_id = c.id group by o.id having c.id > 1
+select o.id, count(*) from orders o join customers c on o.customer_id = c.id group by o.id order by c.id
+select o.id as id, count(*) from orders o join customers c on o.customer_id = c.id group by o.id having c.id > 1
+select c.id, count(*) from orders o left join customers c using (id) group by c.id having id > 1
+select date_trunc('month', o.placed) as placed, sum(amount) from orders o group by 1 order by o.placed
+select date_trunc('month', o.placed) as placed, sum(amount) from orders o group by 1 order by placed
+select o.id, count(*) from orders o join customers c on o.customer_id = c.id group by rollup (o.id) order by c.id
