@@ -140,7 +140,7 @@ def test_a_selector_of_the_project(shop: Path) -> None:
     )
     with pytest.raises(ProjectError, match="defines: nightly"):
         select_models(project_of(shop), selector="daily")
-    with pytest.raises(ProjectError, match="give one of them"):
+    with pytest.raises(ProjectError, match="give only one of them"):
         select_models(project_of(shop), ["mart_a"], selector="nightly")
 
 
