@@ -235,6 +235,20 @@ def test_a_file_behind_a_link_is_neither_moved_nor_deleted(every: bool, scene: S
         Path(link).unlink()
 
 
+@pytest.mark.parametrize("managed", [False, True])
+def test_empty_folders_elsewhere_are_not_deleted(managed: bool, scene: Scene) -> None:
+    """Where an external table lay is not verified: an entry may say any place of it."""
+    entry, empty = scene.entry(), scene.folder / "empty"
+    empty.mkdir()
+    scene.spark.sql(f"drop table `{scene.database}`.`t`")
+    moves = (Move(f"{entry.stage_location}/file", f"{scene.home}/t/file"),)
+    prior = Prior("table", managed, str(scene.folder), False)
+    scene.write(replace(entry, strategy="append", step="files", moves=moves, prior=prior))
+    [report] = Guard(scene.spark).recover(force=True)
+    assert report.outcome == ("failed" if managed else "rejected"), report.error
+    assert empty.is_dir()
+
+
 def test_a_table_whose_folder_became_a_link_is_left_alone(scene: Scene) -> None:
     entry, table = scene.entry(), Path(scene.home) / "t"
     table.rename(f"{table}.moved")

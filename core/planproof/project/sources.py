@@ -203,7 +203,8 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
         # A link, or a pipe, leads elsewhere.
         found = agreed_columns([resolve_within(project.directory, file) for file in files])
     except (OSError, CannotRead) as error:
-        return Unread(f"The Parquet files below {location} cannot be read: {error}")
+        said = str(error).replace(f"{os.path.realpath(path)}/", "")  # Long messages are cut.
+        return Unread(f"The Parquet files below {location} cannot be read: {said}")
     if found is None:
         return None
     evidence = {

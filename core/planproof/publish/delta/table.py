@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -74,7 +75,8 @@ def _refuse_defaults(made: LogState, base: LogState) -> None:
     """Raises `AnalysisError` where columns have brought the defaults of their source along, and the table lacks the
     feature: what fills an absent column then, and Delta refuses to change such a column. Its `create or replace` fails
     in this way (`ColumnWithDefaultExprUtils`)."""
-    if "CURRENT_DEFAULT" in made.metadata["schemaString"] and _DEFAULTS not in made.features | base.features:
+    columns = json.loads(made.metadata["schemaString"])["fields"]
+    if any("CURRENT_DEFAULT" in c["metadata"] for c in columns) and _DEFAULTS not in made.features | base.features:
         raise AnalysisError(
             "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
             "a column is handed on with the DEFAULT that its source has; make it an expression (`coalesce(c)`), or set "

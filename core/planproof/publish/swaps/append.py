@@ -7,7 +7,7 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move, PartitionSwap
-from planproof.publish.transaction.names import Refused, is_same_place, join
+from planproof.publish.transaction.names import Refused, is_same_place, is_within, join, path_below
 from planproof.publish.transaction.partition import format_spec, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
@@ -86,9 +86,20 @@ class Append:
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()
-        elif entry.prior is not None and entry.prior.location is not None and entry.moves:
-            store.prune(entry.prior.location)  # The moves made it anew: Spark makes no table over what lies there.
+        else:
+            self._delete_folder(publication)
         publication.discard()
+
+    def _delete_folder(self, publication: JournaledPublication) -> None:
+        """Deletes the empty folder of a managed table that somebody has dropped meanwhile: the moves made it anew, and
+        Spark renames no table onto one. What lies there besides is another writer's."""
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is None or not prior.managed or not prior.location or not is_same_place(prior.location, entry.native):
+            return
+        moved = [move.target for move in entry.moves if is_within(move.target, entry.native)]
+        made = {path_below(target, entry.native).partition("/")[0] for target in moved}
+        if moved and made.issuperset(publication.store.names(entry.native)):
+            publication.store.prune(entry.native)
 
     def _delete_carried(self, publication: JournaledPublication, name: str) -> None:
         """Deletes a file of the delta that left its partition's folder: somebody has renamed the partition since."""
