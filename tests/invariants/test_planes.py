@@ -12,6 +12,8 @@ from planproof.arrow.footers import read_footers
 from planproof.claims import batches, files
 from planproof.invariants import file_schemas, physical, planning, registered, sink
 from planproof.judge.planes import find_evidence
+from planproof.project.check import check_project
+from planproof.project.manifest import read_project
 from planproof.session import SparkFailure
 from planproof_engine.claim import Facts
 from planproof_engine.finding import Verdict
@@ -137,6 +139,21 @@ def test_what_parquet_refuses_is_refused_before(session, spark, database, sql, c
     assert (finding.code, finding.verdict, finding.field) == (code, V, field)
     with pytest.raises((AnalysisError, SparkFailure)):
         session.rows(f"create table `{database}`.t using parquet as {sql}")
+
+
+@pytest.mark.parametrize(
+    ("materialized", "format", "verdicts"),
+    [
+        ("table", "delta", [V]),
+        ("incremental", "delta", [W]),
+        ("incremental", "iceberg", [W]),
+        ("incremental", "parquet", []),
+    ],
+)
+def test_a_null_without_a_type_is_told_before_a_first_run(dbt_manifest, materialized, format, verdicts):
+    model = {"sql": "select 1 as a, null as v", "config": {"materialized": materialized, "file_format": format}}
+    [report] = check_project(read_project(dbt_manifest({"m": model})))
+    assert [(f.code, f.verdict, f.field) for f in report.findings] == [("PP103", verdict, "v") for verdict in verdicts]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planproof_engine.claim import NestedField, Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
@@ -27,7 +28,7 @@ def check(
 ) -> list[Finding]:
     """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`. `items` are
     the texts of the select items that give the columns, where they are known. `may_be_cast`: the rows may be added to a
-    table, whose columns have types of their own: a NULL without a type becomes one of theirs."""
+    table, whose columns have types of their own: a NULL without a type becomes one of theirs, and is warned of."""
     found = _find_repeated(schema.names, (), case_sensitive, items)
     if format == "view":
         return found
@@ -36,9 +37,15 @@ def check(
             found += _find_repeated(field.type.names, field.path, case_sensitive)
         if format == "parquet":
             found += _find_unstorable(field)
-        if format in _LOGGED and not (may_be_cast and field.type == VOID):
-            found += _find_untyped(field, _LOGGED[format])
+        if format in _LOGGED:
+            untyped = _find_untyped(field, _LOGGED[format])
+            found += map(_warn_of_first_run, untyped) if may_be_cast and field.type == VOID else untyped
     return found
+
+
+def _warn_of_first_run(finding: Finding) -> Finding:
+    message = f"{finding.message}: a first run and --full-refresh are refused, where the model makes the column"
+    return replace(finding, verdict=Verdict.WARNING, message=message)
 
 
 def find_untyped(schema: PhysicalSchema, format: str) -> list[Finding]:

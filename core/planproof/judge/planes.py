@@ -444,7 +444,9 @@ def _check_sink(
         return
     format = "view" if model.materialized == "view" else model.file_format
     findings = sink.check(schema, format, conf.case_sensitive, items, model.materialized == "incremental")
-    draft.add(_place_finding(replace(f, plane=plane), locate) for f in findings)
+    # A publish knows whether it is a first run: it needs no warning.
+    told = [f for f in findings if plane == "logical" or f.verdict is not Verdict.WARNING]
+    draft.add(_place_finding(replace(f, plane=plane), locate) for f in told)
     draft.mark_enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
 
 
