@@ -155,7 +155,7 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
     )
     branch = "select case when a < 2 then b * a end as n from {d}.large"
     assert told(branch) == ("published", [])
-    unproved = "whether a value does cannot be counted apart from the query"
+    unproved = "planproof has no query that counts such values here"
     assert told(branch, "count") == ("published", [("unproved", unproved)])
     over = "with w as (select a, b from {d}.large) select a * b as n from w where a < 2"
     assert told(over) == ("published", [])

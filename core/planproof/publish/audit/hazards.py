@@ -140,7 +140,7 @@ def _report_uncounted(check: Check, overflow: str) -> Finding | None:
     is."""
     if check.finding.code not in UNDECIDED or not (overflow == "count" or check.in_subquery):
         return None
-    message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
+    message = f"{check.finding.message}; planproof has no query that counts such values here"
     return replace(check.finding, verdict=Verdict.UNPROVED, message=message)
 
 

@@ -18,7 +18,7 @@ from planproof_engine.claim import Claim, Facts, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.types import BYTE, SHORT
 
-_BY_ID = "Iceberg's manifests were read; its files are mapped to columns by field ids, and none was opened"
+_BY_ID = "Iceberg's manifests were read, and no data file: Iceberg maps its columns by field ids, not by names"
 
 
 def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report:
