@@ -306,7 +306,7 @@ def test_nothing_is_raised_after_the_work() -> None:
     until = time.monotonic() + 5
     while time.monotonic() < until and any(t.name == "planproof: budget" for t in threading.enumerate()):
         time.sleep(0.05)
-    assert [t.name for t in threading.enumerate() if "planproof" in t.name] == []
+    assert "planproof: budget" not in [t.name for t in threading.enumerate()]
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", ".*a.*a.*a.*a.*b", "a?" * 40 + "a" * 40, "a{99999999999}", "(a*)*b"])
