@@ -29,11 +29,6 @@ def EITHER(args: Args, conf: Conf) -> bool:
     return any(a.nullable for a in args)
 
 
-def EITHER_BRANCH(args: Args, conf: Conf) -> bool:
-    """Nullable where one of the two values is that stand behind a condition."""
-    return args[1].nullable or args[2].nullable
-
-
 def NEVER(args: Args, conf: Conf) -> bool:
     """The result is never null."""
     return False
@@ -52,6 +47,15 @@ def EVERY(args: Args, conf: Conf) -> bool:
 def FIRST(args: Args, conf: Conf) -> bool:
     """The result may be null where the first argument may be."""
     return args[0].nullable
+
+
+def where(*places: int) -> NullRule:
+    """Nullable where one of the arguments at `places` is."""
+    return lambda args, conf: any(args[place].nullable for place in places)
+
+
+EITHER_BRANCH = where(1, 2)
+"""Nullable where one of the two values is that stand behind a condition."""
 
 
 @record(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,30 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, VOLATILE, Frame, Magnitude, some
-from planproof_engine.functions.bind import cast, cast_argument, make_input_mismatch, make_types_mismatch
+from planproof_engine.functions.bind import cast, cast_argument, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, checks, foldable, is_foldable
+from planproof_engine.functions.families.line import (
+    Pretty,
+    Table,
+    array_at,
+    array_of,
+    fn,
+    lines,
+    lit,
+    prints_first,
+    type_of,
+)
+from planproof_engine.functions.families.rules import (
+    at_once,
+    cast_implicitly,
+    check_inputs,
+    checks,
+    foldable,
+    is_foldable,
+    must,
+    uncast,
+    wants,
+)
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -40,12 +59,7 @@ from planproof_engine.types import (
 from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
-Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
-
-
-def _grouping_id(args: Args, conf: Conf) -> DataType:
-    return INT if conf.integer_grouping_id else LONG
 
 
 def _sum_type(args: Args, conf: Conf) -> DataType:
@@ -72,29 +86,8 @@ def _cast_to_seconds(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
 
 
-def _check_count(args: Args, conf: Conf) -> Mismatch | None:
-    if args or conf.parameterless_count:
-        return None
-    return Mismatch("WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0.")
-
-
-def _collect_type(args: Args, conf: Conf) -> DataType:
-    return Array(args[0].type, False)
-
-
 def _orderable_at(at: int) -> Check:
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        given = args[at].type
-        if is_orderable(given):
-            return None
-        return Mismatch("INVALID_ORDERING_TYPE", f'The function does not support ordering on type "{given.sql}".')
-
-    return check
-
-
-def _offset_nullable(args: Args, conf: Conf) -> bool:
-    """`FrameLessOffsetWindowFunction.nullable`: beyond the window stands the default, which is NULL unless said."""
-    return args[0].nullable or len(args) < 3 or args[2].nullable
+    return must(lambda args, conf: is_orderable(args[at].type), "INVALID_ORDERING_TYPE", f'The function does not support ordering on type "{{{at}}}".')
 
 
 def _upper(call: Call, pretty: Pretty) -> str:
@@ -124,7 +117,7 @@ def _by_type(args: Args, conf: Conf) -> DataType:
 def _by_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 3:
         return _orderable_at(1)(args, conf)
-    refused = check_inputs(args, (None, None, INT)) or foldable(2)(args, conf) or _orderable_at(1)(args, conf)
+    refused = checks(uncast(None, None, INT), foldable(2), _orderable_at(1))(args, conf)
     return refused or (None if _whole_number(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
 
 
@@ -134,12 +127,7 @@ def _whole_number(arg: Expr) -> int:
 
 
 def _positive(place: int) -> Check:
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        if _whole_number(args[place]) > 0:
-            return None
-        return Mismatch("VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
-
-    return check
+    return must(lambda args, conf: _whole_number(args[place]) > 0, "VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
 
 
 def _check_flag(args: Args, conf: Conf) -> Mismatch | None:
@@ -156,23 +144,9 @@ def _print_collect(call: Call, pretty: Pretty) -> str:
 
 def _check_set_items(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
-    if any(isinstance(t, Map) or (isinstance(t, String) and not _compares_by_bytes(t)) for t in walk(args[0].type)):
+    if any(isinstance(t, Map) or (isinstance(t, String) and t.collation not in (None, "UTF8_BINARY")) for t in walk(args[0].type)):
         return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
     return None
-
-
-def _compares_by_bytes(t: String) -> bool:
-    return t.collation is None or t.collation == "UTF8_BINARY"
-
-
-def _union_type(args: Args, conf: Conf) -> DataType:
-    given = args[0].type
-    assert isinstance(given, Array)
-    return Array(given.element, False)
-
-
-def _check_array(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Array) else make_input_mismatch(0, args[0], "ARRAY")
 
 
 def _listagg_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -209,9 +183,7 @@ def _check_deviation(args: Args, conf: Conf) -> Mismatch | None:
 def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The default takes the value's type. The offset is not cast: Spark makes the frame of it first."""
     default, offset = args[2], args[1]
-    refused = _check_flag_at(3)(args, conf)
-    if refused is not None:
-        raise refused
+    at_once(_check_flag_at(3))(args, conf)
     given = offset.type
     if is_foldable(offset) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
@@ -220,13 +192,10 @@ def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _check_flag_at(place: int) -> Check:
     """Whether to ignore nulls is a boolean literal (of window functions)."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        if place >= len(args) or (isinstance(args[place], Literal) and args[place].type == BOOLEAN):
-            return None
-        return Mismatch("INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.")
-
-    return check
+    return must(
+        lambda args, conf: place >= len(args) or (isinstance(args[place], Literal) and args[place].type == BOOLEAN),
+        "INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.",
+    )
 
 
 def _check_offset(args: Args, conf: Conf) -> Mismatch | None:
@@ -243,11 +212,6 @@ def _check_default(args: Args, conf: Conf) -> Mismatch | None:
     return None if default.type == VOID else check_inputs(args, (None, None, args[0].type))
 
 
-def _check_buckets(args: Args, conf: Conf) -> Mismatch | None:
-    """The number of buckets must be an int: no other type is cast."""
-    return check_inputs(args, (INT,)) or _positive(0)(args, conf)
-
-
 def _lag_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`lag` negates a constant offset at once, which fails inside for what has no negative."""
     given = args[1].type
@@ -255,17 +219,6 @@ def _lag_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if is_foldable(args[1]) and not has_negative:
         raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
     return _shift_operands(args, conf)
-
-
-def _nth_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    refused = _check_flag_at(2)(args, conf)
-    if refused is not None:
-        raise refused
-    return args
-
-
-def _print_shift(call: Call, pretty: Pretty) -> str:
-    return f"{call.shown}({', '.join(pretty(a) for a in call.args[:3])})"
 
 
 def _print_nth(call: Call, pretty: Pretty) -> str:
@@ -288,7 +241,7 @@ _CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
 _OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (Many(ANY),), LONG, NEVER, check=_check_count, traits=PURE, **_AGG),
+    fn("count", (Many(ANY),), LONG, NEVER, check=must(lambda args, conf: args or conf.parameterless_count, "WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0."), traits=PURE, **_AGG),
     fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
     fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
     fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
@@ -307,11 +260,11 @@ TABLE: Table = lines(
     fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
     fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
     fn("any_value", _NULLS_TOO, type_of(0), ALWAYS, check=_check_flag, show=_print_first, **_PICKING),
-    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_union", (ANY,), _union_type, NEVER, coerce=Coerce.NONE, check=_check_array, **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_union", (ANY,), lambda args, conf: Array(array_at(args).element, False), NEVER, coerce=Coerce.NONE, check=wants(0, lambda t: isinstance(t, Array), "ARRAY"), **_COLLECTING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_listagg_operands, check=_check_delimiter, alias=True, show=_print_listagg, modifiers=("order",), traits=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
@@ -325,11 +278,11 @@ TABLE: Table = lines(
     fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _check_buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("lag", _OFFSET, type_of(0), _offset_nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
-    fn("lead", _OFFSET, type_of(0), _offset_nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=_nth_operands, check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
+    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(INT), _positive(0)), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("lag", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
+    fn("lead", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=at_once(_check_flag_at(2)), check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), _grouping_id, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), lambda args, conf: INT if conf.integer_grouping_id else LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

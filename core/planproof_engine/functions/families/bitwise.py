@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch
+from planproof_engine.expr.function import EITHER, Coerce
 from planproof_engine.expr.nodes import Call
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.families.line import Table, fn, lines, type_of
-from planproof_engine.functions.families.rules import Pretty, check_inputs
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, type_of
+from planproof_engine.functions.families.rules import uncast
 from planproof_engine.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof_engine.types.kinds import INTEGRAL, OneOf
-
-
-def _check_binary(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, [BINARY])
-
 
 _SHIFTED = OneOf((INT, LONG))
 
@@ -31,6 +25,7 @@ def _shift(name: str, symbol: str) -> Table:
     own: dict[str, Any] = {"alias": True, "show": show, "traits": PURE}
     return fn(f"{name} {symbol}", (_SHIFTED, INT), type_of(0), EITHER, **own)
 
+
 TABLE: Table = lines(
     fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, traits=RAISES),
@@ -39,5 +34,5 @@ TABLE: Table = lines(
     _shift("shiftrightunsigned", ">>>"),
     fn("bitmap_bit_position", (LONG,), LONG, EITHER, traits=PURE),
     fn("bitmap_bucket_number", (LONG,), LONG, EITHER, traits=PURE),
-    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_check_binary, traits=PURE),
+    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=uncast(BINARY), traits=PURE),
 )

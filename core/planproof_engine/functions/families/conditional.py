@@ -15,15 +15,9 @@ from planproof_engine.functions.bind import cast_to_common, cast_unless_same
 from planproof_engine.functions.collation import collate_arguments, collate_shared
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import cast_branches, check_branches, comparable_operands
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
-from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merge_types, merged_type, one_type
+from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
-
-
-def _find_first_evidence(args: Args) -> str | None:
-    """Coalesce holds no null where one of its arguments holds none."""
-    return next((x.evidence for x in args if x.evidence), None)
-
 
 _equal = comparable_operands("=")
 
@@ -31,22 +25,6 @@ _equal = comparable_operands("=")
 def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses what `=` would refuse."""
     return _equal(a.equality(collate_arguments("=", args, conf), conf), conf)
-
-
-def _check_nullif(args: Args, conf: Conf) -> Mismatch | None:
-    return _equal(a.equality(collate_shared("=", args, conf), conf), conf)
-
-
-def _zero_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_to_common([args[0], lit(0)], conf)[:1]
-
-
-def _check_zero(args: Args, conf: Conf) -> Mismatch | None:
-    return one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf)
-
-
-def _check_zero_comparison(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_comparison([args[0], lit(0)], conf)
 
 
 def _nanvl_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -95,10 +73,6 @@ def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
     return one_type("casewhen")(collate_arguments("coalesce", values, conf), conf)
 
 
-def _decode_type(args: Args, conf: Conf) -> DataType:
-    return STRING if len(args) == 2 else merged_type()(_decode_values(args), conf)
-
-
 def _decode_nullable(args: Args, conf: Conf) -> bool:
     if len(args) == 2 and conf.before("4.0"):
         return any(a.nullable for a in args)
@@ -107,7 +81,8 @@ def _decode_nullable(args: Args, conf: Conf) -> bool:
 
 def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
     traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
-    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _find_first_evidence}
+    # It holds no null where one of its arguments holds none.
+    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": lambda args: next((x.evidence for x in args if x.evidence), None)}
     return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
 
 
@@ -115,11 +90,11 @@ TABLE: Table = lines(
     _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
     fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_nullif, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
-    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_zero_comparison, traits=ANSI_RAISES),
-    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zero_operands, coerce=Coerce.NONE, check=_check_zero, traits=ANSI_RAISES),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _equal(a.equality(collate_shared("=", args, conf), conf), conf), traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _check_comparison([args[0], lit(0)], conf), traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=lambda args, conf: cast_to_common([args[0], lit(0)], conf)[:1], coerce=Coerce.NONE, check=lambda args, conf: one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf), traits=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
     fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), _decode_type, _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
 )

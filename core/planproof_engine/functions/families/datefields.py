@@ -5,17 +5,16 @@ Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressio
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
-from planproof_engine.expr.nodes import Call, Expr
+from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Many, Mismatch
+from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, Evaluates
 from planproof_engine.functions.bind import check_setting
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.line import Table, fn, lines, prints
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types import (
     BYTE,
@@ -32,8 +31,6 @@ from planproof_engine.types import (
 )
 from planproof_engine.types.kinds import ANY, ANY_MOMENT, Expected
 from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
-
-Pretty = Callable[[Expr], str]
 
 _SECONDS = Decimal(8, 6)
 _SPELLINGS = {
@@ -52,14 +49,7 @@ _SPELLINGS = {
 }
 _FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _CLOCK: dict[str, DataType] = {"hour": INT, "minute": INT, "second": _SECONDS}
-_INTERVAL: dict[str, DataType] = {
-    "year": INT,
-    "month": BYTE,
-    "day": INT,
-    "hour": BYTE,
-    "minute": BYTE,
-    "second": _SECONDS,
-}
+_INTERVAL: dict[str, DataType] = {"year": INT, "month": BYTE, "day": INT, "hour": BYTE, "minute": BYTE, "second": _SECONDS}
 
 
 def _field(args: Args) -> str | None:
@@ -77,13 +67,9 @@ def _holds_field(field: str, source: DataType) -> bool:
     return field in units[units.index(source.start) : units.index(source.end) + 1]
 
 
-def _is_interval(t: DataType) -> bool:
-    return isinstance(t, Interval) or t == CALENDAR_INTERVAL
-
-
 def _find_extraction(field: str, source: DataType) -> tuple[Expected, DataType] | None:
     """What the source must be for the field, and the field's type; None where it has no such field."""
-    if _is_interval(source):
+    if isinstance(source, Interval) or source == CALENDAR_INTERVAL:
         return (ANY, _INTERVAL[field]) if field in _INTERVAL and _holds_field(field, source) else None
     if isinstance(source, Time):
         seconds = Decimal(2 + source.precision, source.precision)
@@ -134,16 +120,7 @@ def _field_nullable(args: Args, conf: Conf) -> bool:
     return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
 
 
-def _print_extract(call: Call, pretty: Pretty) -> str:
-    return f"{call.function.name}({pretty(call.args[0])} FROM {pretty(call.args[1])})"
-
-
-_EXTRACT: dict[str, Any] = {
-    "coerces": _cast_source,
-    "coerce": Coerce.NONE,
-    "check": _check_extraction,
-    "traits": ANSI_RAISES,
-}
+_EXTRACT: dict[str, Any] = {"coerces": _cast_source, "coerce": Coerce.NONE, "check": _check_extraction, "traits": ANSI_RAISES}
 
 
 def _part(names: str, **more: Any) -> Table:
@@ -151,32 +128,23 @@ def _part(names: str, **more: Any) -> Table:
     return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
 
 
-def _clock_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    kind = ANY if isinstance(args[0].type, Time) else ANY_MOMENT
-    return cast_implicitly(args[:1], (kind,), conf)
-
-
-def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_time(args[0], conf) if isinstance(args[0].type, Time) else check_inputs(args, (ANY_MOMENT,))
+def _is_time(args: Args) -> bool:
+    return isinstance(args[0].type, Time)
 
 
 def _clock(name: str) -> Table:
     """hour, minute, second: of a timestamp or, since Spark 4.1, a time. That ignores further arguments."""
-    return lines(_clock_of(name, (ANY, Many(ANY)), since="4.1"), _clock_of(name, (ANY,), until="4.1"))
+    own: dict[str, Any] = {
+        "coerces": lambda args, conf: cast_implicitly(args[:1], (ANY if _is_time(args) else ANY_MOMENT,), conf),
+        "coerce": Coerce.NONE,
+        "check": lambda args, conf: _check_time(args[0], conf) if _is_time(args) else check_inputs(args, (ANY_MOMENT,)),
+        "traits": replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
+    }
 
+    def nullable(args: Args, conf: Conf) -> bool:
+        return _is_time(args) or args[0].nullable
 
-def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
-    return fn(
-        name,
-        inputs,
-        INT,
-        lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
-        coerces=_clock_operands,
-        coerce=Coerce.NONE,
-        check=_has_clock,
-        traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
-        **versions,
-    )
+    return lines(fn(name, (ANY, Many(ANY)), INT, nullable, since="4.1", **own), fn(name, (ANY,), INT, nullable, until="4.1", **own))
 
 
 TABLE: Table = lines(
@@ -192,10 +160,8 @@ TABLE: Table = lines(
     _clock("hour"),
     _clock("minute"),
     _clock("second"),
-    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
+    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=prints("extract({0} FROM {1})"), **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
-    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
+    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=prints("datepart({0} FROM {1})"), **_EXTRACT),
     fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
 )
-
-

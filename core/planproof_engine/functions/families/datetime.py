@@ -5,13 +5,12 @@ Source: `datetimeExpressions.scala`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Mismatch, Optional
-from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, Magnitude
 from planproof_engine.functions.bind import apply, cast
 from planproof_engine.functions.constants import constant
@@ -47,8 +46,6 @@ from planproof_engine.types.kinds import (
     OneOf,
 )
 
-Pretty = Callable[[Expr], str]
-
 _DAYS = OneOf((INT, SHORT, BYTE))
 _PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, ANY_NANOS))
 _ZONED = OneOf((TIMESTAMP, ANY_NANOS))
@@ -82,11 +79,6 @@ def _whole_days(days: Expr, conf: Conf) -> Expr:
     raise Mismatch("SECOND_FUNCTION_ARGUMENT_NOT_INTEGER", "The second argument needs to be an integer.")
 
 
-def _epoch_seconds(args: Args, conf: Conf) -> bool:
-    """`SecondsToTimestamp`: a float may be no number, which is NULL."""
-    return args[0].nullable or args[0].type in (FLOAT, DOUBLE)
-
-
 def _check_precision(args: Args, conf: Conf) -> Mismatch | None:
     """`current_timestamp(p)`: p is a constant; 6 means the ordinary type, 7 to 9 types that a setting turns on."""
     if not args:
@@ -106,13 +98,9 @@ def _check_precision(args: Args, conf: Conf) -> Mismatch | None:
 _NANOS_OF_NOW = tuple(Nanos(True, digits) for digits in (7, 8, 9))
 
 
-def _without_arguments(call: Call, pretty: Pretty) -> str:
-    return "current_timestamp()" if call.type in _NANOS_OF_NOW else f"{call.function.name}()"
-
-
 def _now(name: str, returns: DataType) -> Table:
     """Since Spark 4.3 a precision may be given."""
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "traits": PURE}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "show": lambda call, pretty: "current_timestamp()" if call.type in _NANOS_OF_NOW else f"{call.function.name}()", "traits": PURE}
 
 
     def type_of_precision(args: Args, conf: Conf) -> DataType:
@@ -133,11 +121,6 @@ def _make_call(line: Table, conf: Conf) -> Expr:
     return apply(function, (), conf)
 
 
-def _read_now(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`unix_timestamp()` reads the clock."""
-    return args or [_make_call(_CURRENT_TIMESTAMP, conf), _PATTERN]
-
-
 def _zone_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`convert_timezone(target, ts)` starts from the session's time zone."""
     if len(args) == 3:
@@ -148,10 +131,6 @@ def _zone_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _check_unit(args: Args, conf: Conf) -> Mismatch | None:
     unit = constant(args[0], "timestampadd")
     return None if str(unit).upper() in _UNITS else Mismatch("INVALID_PARAMETER_VALUE.DATETIME_UNIT", f"no datetime unit: {unit}")
-
-
-def _moved_type(args: Args, conf: Conf) -> DataType:
-    return args[2].type
 
 
 TIMESTAMP_NANOS = Nanos(True, 9)
@@ -188,17 +167,19 @@ TABLE: Table = lines(
     _since_epoch("unix_seconds", Magnitude.SECONDS),
     _since_epoch("unix_millis", Magnitude.LARGE),
     _since_epoch("unix_micros", Magnitude.LARGE),
-    fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, _epoch_seconds, coerce=Coerce.EXPECTS, traits=RAISES),
+    # `SecondsToTimestamp`: a float may be no number, which is NULL.
+    fn("timestamp_seconds", (NUMERIC,), TIMESTAMP, lambda args, conf: args[0].nullable or args[0].type in (FLOAT, DOUBLE), coerce=Coerce.EXPECTS, traits=RAISES),
     fn("timestamp_millis", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, null_where_it_fails, coerces=_read_now, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    # Without arguments it reads the clock.
+    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, null_where_it_fails, coerces=lambda args, conf: args or [_make_call(_CURRENT_TIMESTAMP, conf), _PATTERN], coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
     fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, null_where_it_fails, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
     fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, traits=RAISES),
     fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
     fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
     fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zone_operands, traits=RAISES),
-    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved_type, EITHER, check=_check_unit, traits=RAISES, category=Category.OPERATOR),
+    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), type_of(2), EITHER, check=_check_unit, traits=RAISES, category=Category.OPERATOR),
     fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_check_unit, traits=RAISES, category=Category.OPERATOR),
 )

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Many, Mismatch, Optional
-from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import PURE, RAISES, Magnitude
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
@@ -23,10 +22,6 @@ def _check_no_map(args: Args, conf: Conf) -> Mismatch | None:
     if any(isinstance(t, Map) for t in inner):
         return Mismatch("HASH_MAP_TYPE", "the input of a hash function cannot hold a map.")
     return Mismatch("HASH_VARIANT_TYPE", "the input of a hash function cannot hold a variant.") if VARIANT in inner else None
-
-
-def _cast_nulls(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [cast_unless_same(x, STRING, conf) if x.type == VOID else x for x in args]
 
 
 _URL = (ANY_STRING, ANY_STRING, Optional(ANY_STRING))
@@ -47,7 +42,7 @@ TABLE: Table = lines(
     fn("url_decode", (ANY_STRING,), STRING, ALWAYS, evidence=prove_null_for_null, traits=RAISES),
     fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, traits=PURE),
     fn("parse_url", _URL, STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("try_parse_url", _URL, STRING, ALWAYS, coerces=_cast_nulls, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("try_parse_url", _URL, STRING, ALWAYS, coerces=lambda args, conf: [cast_unless_same(x, STRING, conf) if x.type == VOID else x for x in args], coerce=Coerce.EXPECTS, traits=PURE),
     fn("md5", (BINARY,), STRING, EITHER, traits=PURE),
     fn("sha", (BINARY,), STRING, EITHER, traits=PURE),
     fn("sha1", (BINARY,), STRING, EITHER, traits=PURE),

@@ -16,8 +16,8 @@ from planproof_engine.expr.traits import PURE, VOLATILE, Elements
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
-from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import check_inputs, is_foldable
+from planproof_engine.functions.families.line import Table, array_at, fn, lines
+from planproof_engine.functions.families.rules import is_foldable, must, uncast
 from planproof_engine.types import (
     BOOLEAN,
     INT,
@@ -41,37 +41,18 @@ Columns = Sequence[tuple[str, DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
-def _check_collection(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, (_COLLECTION,))
-
-
 def _items(args: Args, conf: Conf) -> Columns:
     found = args[0].type
     if isinstance(found, Map):
         return [("key", found.key, False), ("value", found.value, found.value_contains_null)]
-    assert isinstance(found, Array)
-    return [("col", found.element, found.contains_null)]
-
-
-def _placed_items(args: Args, conf: Conf) -> Columns:
-    return [("pos", INT, False), *_items(args, conf)]
+    return [("col", array_at(args).element, array_at(args).contains_null)]
 
 
 def _struct_columns(args: Args, conf: Conf) -> Columns:
-    found = args[0].type
-    assert isinstance(found, Array)
+    found = array_at(args)
     struct = found.element
     assert isinstance(struct, Struct)
     return [(f.name, f.type, f.nullable or found.contains_null) for f in struct.fields]
-
-
-def _check_structs(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, Array) and isinstance(found.element, Struct):
-        return None
-    return Mismatch(
-        "UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY<STRUCT>" type, not "{found.sql}".'
-    )
 
 
 def _find_size(args: Args) -> tuple[int, int]:
@@ -119,21 +100,8 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _check_strings(args: Args, conf: Conf) -> Mismatch | None:
-    if all(is_string(a.type) for a in args):
-        return None
-    return Mismatch("NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings.")
-
-
-def _tuple(args: Args, conf: Conf) -> Columns:
-    return [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)]
-
-
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 _TABLE: dict[str, Any] = {"category": Category.TABLE, "foldable": False}
-
-def _keywords(args: Args, conf: Conf) -> Columns:
-    return [("keyword", STRING, False), ("reserved", BOOLEAN, False)]
 
 
 def _collations(args: Args, conf: Conf) -> Columns:
@@ -151,16 +119,6 @@ def _logs(args: Args, conf: Conf) -> Columns:
     texts: list[tuple[str, DataType]] = [("ts", TIMESTAMP), ("level", STRING), ("msg", STRING)]
     more: list[tuple[str, DataType]] = [("context", Map(STRING, STRING, True)), ("exception", failure)]
     return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
-
-
-def _check_logging(args: Args, conf: Conf) -> Mismatch | None:
-    if conf.python_logging:
-        return None
-    return Mismatch("FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True)
-
-
-def _ids(args: Args, conf: Conf) -> Columns:
-    return [("id", LONG, False)]
 
 
 _BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("start", "end", "step", "numSlices")}
@@ -184,26 +142,24 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _posexplode(**versions: Any) -> Table:
-    own: dict[str, Any] = {"traits": replace(PURE, elements=Elements.EACH), **_MAKES, **versions}
-    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_collection, columns=_placed_items, **own)
-
-
-def _inline(**versions: Any) -> Table:
-    own: dict[str, Any] = {"traits": PURE, **_MAKES, **versions}
-    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_structs, columns=_struct_columns, **own)
-
+_EXPLODED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": uncast(_COLLECTION), "traits": replace(PURE, elements=Elements.EACH), **_MAKES}
+_PLACED: dict[str, Any] = {**_EXPLODED, "columns": lambda args, conf: [("pos", INT, False), *_items(args, conf)]}
+_STRUCTS = must(
+    lambda args, conf: isinstance(args[0].type, Array) and isinstance(args[0].type.element, Struct),
+    "UNEXPECTED_INPUT_TYPE", 'The first parameter requires the "ARRAY<STRUCT>" type, not "{0}".',
+)
+_INLINED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": _STRUCTS, "columns": _struct_columns, "traits": PURE, **_MAKES}
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_check_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
-    _posexplode(names=("collection",), since="4.0"),
-    _posexplode(until="4.0"),
-    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, names=("collection",), columns=_items, **_EXPLODED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, names=("collection",), since="4.0", **_PLACED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, until="4.0", **_PLACED),
+    fn("sql_keywords", (), VOID, NEVER, columns=lambda args, conf: [("keyword", STRING, False), ("reserved", BOOLEAN, False)], traits=PURE, **_TABLE),
     fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, check=_check_logging, columns=_logs, traits=VOLATILE, **_TABLE),
-    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
-    _inline(names=("input",), since="4.0"),
-    _inline(until="4.0"),
+    fn("python_worker_logs", (), VOID, NEVER, check=must(lambda args, conf: conf.python_logging, "FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True), columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=lambda args, conf: [("id", LONG, False)], traits=PURE, **_TABLE),
+    fn("inline inline_outer", (ANY,), VOID, NEVER, names=("input",), since="4.0", **_INLINED),
+    fn("inline inline_outer", (ANY,), VOID, NEVER, until="4.0", **_INLINED),
     fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
-    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_check_strings, columns=_tuple, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=must(lambda args, conf: all(is_string(a.type) for a in args), "NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings."), columns=lambda args, conf: [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)], traits=PURE, **_MAKES),
 )

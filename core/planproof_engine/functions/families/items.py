@@ -12,8 +12,8 @@ from planproof_engine.expr.nodes import Call, Expr, GetFieldOfElements
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Traits
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, element, fn, lines
-from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, is_foldable
+from planproof_engine.functions.families.line import Table, element, fn, lines, map_at, prints
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
 from planproof_engine.types.coercion import find_implicit, find_tightest
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
@@ -64,14 +64,6 @@ def _from_one(raises: bool) -> Flag:
     return flag
 
 
-def _item_nullable(args: Args, conf: Conf) -> bool:
-    return _is_picked_nullable(args, _from_nought(conf.ansi), raises=conf.ansi)
-
-
-def _get_nullable(args: Args, conf: Conf) -> bool:
-    return _is_picked_nullable(args, _from_nought(False), raises=False)
-
-
 def _element_nullable(tried: bool) -> NullRule:
     def nullable(args: Args, conf: Conf) -> bool:
         if isinstance(args[0].type, Map):
@@ -80,10 +72,6 @@ def _element_nullable(tried: bool) -> NullRule:
         return _is_picked_nullable(args, _from_one(raises), raises=raises)
 
     return nullable
-
-
-def _print_item(call: Call, pretty: Pretty) -> str:
-    return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
 
 
 def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -96,15 +84,8 @@ def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    assert isinstance(found, Map)
-    return None if same_type(args[1].type, found.key, conf.case_sensitive) else make_input_mismatch(1, args[1], found.key.sql)
-
-
-def _value_type(args: Args, conf: Conf) -> DataType:
-    found = args[0].type
-    assert isinstance(found, Map)
-    return found.value
+    key = map_at(args).key
+    return None if same_type(args[1].type, key, conf.case_sensitive) else make_input_mismatch(1, args[1], key.sql)
 
 
 def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -133,15 +114,7 @@ def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
 
 def _element_at_type(args: Args, conf: Conf) -> DataType:
     found = args[0].type
-    return found.element if isinstance(found, Array) else _value_type(args, conf)
-
-
-def _place_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_implicitly(args, (None, _place_kind(conf)), conf)
-
-
-def _check_place(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, (ANY_ARRAY, _place_kind(conf)))
+    return found.element if isinstance(found, Array) else map_at(args).value
 
 
 def _place_kind(conf: Conf) -> Kind | DataType:
@@ -163,9 +136,9 @@ def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) 
 
 
 TABLE: Table = lines(
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_print_item, coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
-    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_print_item, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
-    fn("get", (ANY, ANY), element(0), _get_nullable, coerces=_place_operands, coerce=Coerce.NONE, check=_check_place, traits=replace(PURE, elements=Elements.ITEM)),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(conf.ansi), raises=conf.ansi), show=prints("{0}[{1}]"), coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getmapvalue", (ANY, ANY), lambda args, conf: map_at(args).value, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=prints("{0}[{1}]"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
+    fn("get", (ANY, ANY), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(False), raises=False), coerces=lambda args, conf: cast_implicitly(args, (None, _place_kind(conf)), conf), coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, (ANY_ARRAY, _place_kind(conf))), traits=replace(PURE, elements=Elements.ITEM)),
     _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
     _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
 )

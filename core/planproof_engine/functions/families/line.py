@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Args, Input, NullRule, Signature, TypeRule
-from planproof_engine.expr.nodes import Call, Literal
-from planproof_engine.types import INT, STRING, Array, DataType, Map, as_nullable
+from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.types import INT, STRING, Array, DataType, Map
 
 Table = list[tuple[str, Signature]]
+Pretty = Callable[[Expr], str]
 
 
 def fn(
@@ -42,13 +45,30 @@ def type_of(index: int) -> TypeRule:
 
 def element(index: int) -> TypeRule:
     """The result has the element type of the array at `index`."""
+    return lambda args, conf: array_at(args, index).element
+
+
+def array_of(index: int, contains_null: bool | None = None) -> TypeRule:
+    """The result is an array of what the argument at `index` is, whose nulls it holds where nothing else is said."""
 
     def rule(args: Args, conf: Conf) -> DataType:
-        array = args[index].type
-        assert isinstance(array, Array)
-        return array.element
+        return Array(args[index].type, args[index].nullable if contains_null is None else contains_null)
 
     return rule
+
+
+def array_at(args: Args, index: int = 0) -> Array:
+    """The type of an argument that is an array."""
+    found = args[index].type
+    assert isinstance(found, Array)
+    return found
+
+
+def map_at(args: Args, index: int = 0) -> Map:
+    """The type of an argument that is a map."""
+    found = args[index].type
+    assert isinstance(found, Map)
+    return found
 
 
 def lit(value: int | str | bool) -> Literal:
@@ -58,24 +78,21 @@ def lit(value: int | str | bool) -> Literal:
     return Literal(value, INT, str(value))
 
 
-def binary(symbol: str) -> Any:
-    """Prints a call as `(left symbol right)`."""
+def prints(form: str) -> Callable[[Call, Pretty], str]:
+    """Prints a call as `form` says: `{0}` is its first argument."""
+    texts = re.split(r"\{(\d)\}", form)
 
-    def show(call: Call, pretty: Any) -> str:
-        return f"({pretty(call.args[0])} {symbol} {pretty(call.args[1])})"
+    def show(call: Call, pretty: Pretty) -> str:
+        return "".join(pretty(call.args[int(text)]) if at % 2 else text for at, text in enumerate(texts))
 
     return show
 
 
-__all__ = [
-    "Array",
-    "Map",
-    "Table",
-    "as_nullable",
-    "binary",
-    "element",
-    "fn",
-    "lines",
-    "lit",
-    "type_of",
-]
+def prints_first(count: int) -> Callable[[Call, Pretty], str]:
+    """Prints a call by its name in the query, with no more arguments than `count`."""
+    return lambda call, pretty: f"{call.shown}({', '.join(pretty(a) for a in call.args[:count])})"
+
+
+def binary(symbol: str) -> Callable[[Call, Pretty], str]:
+    """Prints a call as `(left symbol right)`."""
+    return prints(f"({{0}} {symbol} {{1}})")

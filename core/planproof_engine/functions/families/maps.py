@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
 from planproof_engine.expr.traits import PURE, RAISES, VOLATILE
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.line import Pretty, Table, array_at, array_of, fn, lines, lit, prints, type_of
 from planproof_engine.functions.families.naming import given_name
-from planproof_engine.functions.families.operators import merge_types
-from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_keys, is_foldable
+from planproof_engine.functions.families.rules import (
+    at_once,
+    cast_implicitly,
+    check_keys,
+    is_foldable,
+    merge_types,
+    must,
+    text_of,
+)
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 from planproof_engine.types import (
@@ -31,18 +38,10 @@ from planproof_engine.types import (
     StructField,
     as_nullable,
     is_integral,
-    is_string,
     same_type,
 )
 from planproof_engine.types.coercion import find_common, find_tightest, find_wider_without_strings
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, is_datetime
-
-
-def _map_from_arrays(args: Args, conf: Conf) -> DataType:
-    keys, values = args[0].type, args[1].type
-    assert isinstance(keys, Array)
-    assert isinstance(values, Array)
-    return Map(keys.element, values.element, values.contains_null)
 
 
 def _entry_fields(args: Args) -> tuple[StructField, StructField] | None:
@@ -71,23 +70,10 @@ def _map_from_entries(args: Args, conf: Conf) -> DataType:
     return Map(fields[0].type, fields[1].type, fields[1].nullable)
 
 
-def _entries_nullable(args: Args, conf: Conf) -> bool:
-    found = args[0].type
-    return args[0].nullable or (isinstance(found, Array) and found.contains_null)
-
-
-def _concat_type(args: Args, conf: Conf) -> DataType:
-    return merge_types(args, conf) if args else Map(STRING, STRING, True)
-
-
 def _maps_check(args: Args, conf: Conf) -> Mismatch | None:
     if not all(isinstance(a.type, Map) for a in args):
         return Mismatch("MAP_CONCAT_DIFF_TYPES", "The `map_concat` should all be of type map.")
     return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else make_types_mismatch("map_concat", args)
-
-
-def _to_common_map(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_to_common(args, conf) if all(isinstance(a.type, Map) for a in args) else args
 
 
 def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -133,10 +119,6 @@ def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`sequence` needs bounds of one integral, date or timestamp type and a fitting step.")
 
 
-def _sequence_type(args: Args, conf: Conf) -> DataType:
-    return Array(args[0].type, False)
-
-
 def _zip_type(args: Args, conf: Conf) -> DataType:
     """A named expression names its field, another is called by its place.
 
@@ -144,18 +126,11 @@ def _zip_type(args: Args, conf: Conf) -> DataType:
     """
     fields = []
     for at, arg in enumerate(args):
-        array = arg.type
-        assert isinstance(array, Array)
         name = given_name(arg)
         if name is None and isinstance(arg, Call) and arg.function.name == "getmapvalue":
             raise Unknown("arrays_zip of a map's value under a key that is no text")
-        fields.append(StructField(str(at) if name is None else name, array.element, True))
+        fields.append(StructField(str(at) if name is None else name, array_at(args, at).element, True))
     return Array(Struct(tuple(fields)), False)
-
-
-def _zip_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """A NULL counts as an array of nothing, and keeps the name that it has."""
-    return [_make_empty(a) if a.type == VOID else a for a in args]
 
 
 def _make_empty(arg: Expr) -> Expr:
@@ -166,15 +141,11 @@ def _make_empty(arg: Expr) -> Expr:
     return Literal(None, Array(VOID, True), "NULL")
 
 
-def _shuffle_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`ExpressionWithRandomSeed.expressionToSeed`: the seed is an INT, a BIGINT or NULL."""
-    if len(args) > 1 and not (is_foldable(args[1]) and args[1].type in (INT, LONG, VOID)):
-        raise Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of `shuffle` must be a constant.")
-    return args
-
-
-def _print_shuffle(call: Call, pretty: Pretty) -> str:
-    return f"shuffle({pretty(call.args[0])})"
+_look_at_seed = at_once(must(
+    lambda args, conf: len(args) < 2 or (is_foldable(args[1]) and args[1].type in (INT, LONG, VOID)),
+    "INVALID_PARAMETER_VALUE.LONG", "the seed of `shuffle` must be a constant.",
+))
+"""`ExpressionWithRandomSeed.expressionToSeed`: the seed is an INT, a BIGINT or NULL."""
 
 
 def _print_zip(call: Call, pretty: Pretty) -> str:
@@ -200,16 +171,6 @@ def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast_unless_same(array, Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]
 
 
-def _insert_type(args: Args, conf: Conf) -> DataType:
-    found = args[0].type
-    assert isinstance(found, Array)
-    return Array(as_nullable(found.element), True)
-
-
-def _insert_nullable(args: Args, conf: Conf) -> bool:
-    return args[0].nullable or args[1].nullable
-
-
 def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
     array, at, item = (a.type for a in args)
     if isinstance(array, Array) and at == INT and same_type(array.element, item, conf.case_sensitive):
@@ -219,19 +180,16 @@ def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("ARRAY_FUNCTION_DIFF_TYPES", f'`array_insert` takes an "ARRAY", an "INT" and an element, not "{item.sql}".')
 
 
-def _str_to_map_type(args: Args, conf: Conf) -> DataType:
-    return Map(args[0].type, args[0].type, True) if is_string(args[0].type) else Map(STRING, STRING, True)
-
-
 TABLE: Table = lines(
-    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), _map_from_arrays, EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, _entries_nullable, coerce=Coerce.NONE, check=_entries_check, traits=RAISES),
-    fn("map_concat", (Many(ANY),), _concat_type, EITHER, coerces=_to_common_map, coerce=Coerce.NONE, check=_maps_check, traits=RAISES),
+    fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), lambda args, conf: Map(array_at(args).element, array_at(args, 1).element, array_at(args, 1).contains_null), EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, lambda args, conf: args[0].nullable or (isinstance(args[0].type, Array) and args[0].type.contains_null), coerce=Coerce.NONE, check=_entries_check, traits=RAISES),
+    fn("map_concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else Map(STRING, STRING, True), EITHER, coerces=lambda args, conf: cast_to_common(args, conf) if all(isinstance(a.type, Map) for a in args) else args, coerce=Coerce.NONE, check=_maps_check, traits=RAISES),
     fn("map_contains_key", (ANY_MAP, ANY), BOOLEAN, ALWAYS, coerces=_key_operands, coerce=Coerce.NONE, check=_key_check, traits=PURE),
-    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), _str_to_map_type, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_sequence_operands, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
-    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_zip_operands, coerce=Coerce.NONE, check=_arrays_check, show=_print_zip, traits=PURE),
-    fn("array_insert", (ANY, ANY, ANY), _insert_type, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_shuffle_operands, coerce=Coerce.EXPECTS, show=_print_shuffle, traits=VOLATILE),
+    fn("str_to_map", (ANY_STRING, Optional(ANY_STRING, lit(",")), Optional(ANY_STRING, lit(":"))), lambda args, conf: Map(text_of(0)(args, conf), text_of(0)(args, conf), True), EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("sequence", (ANY, ANY, Optional(ANY)), array_of(0, False), EITHER, coerces=_sequence_operands, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
+    # A NULL counts as an array of nothing, and keeps the name that it has.
+    fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=lambda args, conf: [_make_empty(a) if a.type == VOID else a for a in args], coerce=Coerce.NONE, check=_arrays_check, show=_print_zip, traits=PURE),
+    fn("array_insert", (ANY, ANY, ANY), lambda args, conf: Array(as_nullable(array_at(args).element), True), where(0, 1), coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_look_at_seed, coerce=Coerce.EXPECTS, show=prints("shuffle({0})"), traits=VOLATILE),
 )
 

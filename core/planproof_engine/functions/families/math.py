@@ -12,10 +12,9 @@ from planproof_engine.expr.traits import ANSI_RAISES, PURE, Cost, Evaluates, Mag
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
 from planproof_engine.functions.families.rules import (
-    Pretty,
     cast_implicitly,
     check_inputs,
     checks,
@@ -101,9 +100,8 @@ def _near(names: str) -> Table:
 
     def show(call: Call, pretty: Pretty) -> str:
         text = print_by_name(call, pretty)
-        return (
-            text if len(call.args) == 2 or call.shown == "ceiling" else text.replace(call.shown, call.shown.upper(), 1)
-        )
+        as_is = len(call.args) == 2 or call.shown == "ceiling"
+        return text if as_is else text.replace(call.shown, call.shown.upper(), 1)
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
     traits = replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)

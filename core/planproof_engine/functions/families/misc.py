@@ -11,8 +11,8 @@ from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, VOLATILE, Evaluates, Magnitude
 from planproof_engine.functions.bind import cast_argument, cast_unless_same
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, foldable, is_foldable
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, prints
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, foldable, is_foldable, must, uncast
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
@@ -33,10 +33,11 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 _SEED = OneOf((INT, LONG))
 
 
-def _check_seed(args: Args, conf: Conf) -> Mismatch | None:
-    if all(is_foldable(a) for a in args):
-        return None
-    return Mismatch("SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
+_check_seed = must(lambda args, conf: all(map(is_foldable, args)), "SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
+_uuid_seed = must(
+    lambda args, conf: all((is_integral(a.type) or a.type == VOID) and is_foldable(a) for a in args),
+    "INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.",
+)
 
 
 def _uniform_type(args: Args, conf: Conf) -> DataType:
@@ -69,21 +70,11 @@ def _check_length(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("VALUE_OUT_OF_RANGE", "the length of randstr must not be negative.")
 
 
-def _uuid_seed(args: Args, conf: Conf) -> Mismatch | None:
-    if all((is_integral(a.type) or a.type == VOID) and is_foldable(a) for a in args):
-        return None
-    return Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.")
-
-
 def _assert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     condition, *message = args
     if condition.type == VOID:
         condition = cast_unless_same(condition, BOOLEAN, conf)
     return [condition, *cast_implicitly(_message_operands(message, conf), [ANY_STRING], conf)]
-
-
-def _check_assert(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, [BOOLEAN, ANY_STRING])
 
 
 def _print_assert(call: Call, pretty: Pretty) -> str:
@@ -129,10 +120,6 @@ def _raise_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return [*args, lit("_LEGACY_ERROR_USER_RAISED_EXCEPTION")] if conf.legacy_raise_error else args
 
 
-def _check_raise(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args[:1], [ANY_STRING])
-
-
 def _print_raise(call: Call, pretty: Pretty) -> str:
     said = pretty(call.args[1]) if len(call.args) > 1 else "USER_RAISED_EXCEPTION"
     return f"raise_error({said}, map(errorMessage, {pretty(call.args[0])}))"
@@ -143,13 +130,7 @@ def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
     return fn(names, (), STRING, NEVER, printed, traits=PURE, alias=printed is None, **versions)
 
 
-_ASSERTION: dict[str, Any] = {
-    "coerces": _assert_operands,
-    "coerce": Coerce.NONE,
-    "check": _check_assert,
-    "traits": RAISES,
-    "foldable": False,
-}
+_ASSERTION: dict[str, Any] = {"coerces": _assert_operands, "coerce": Coerce.NONE, "check": uncast(BOOLEAN, ANY_STRING), "traits": RAISES, "foldable": False}
 
 TABLE: Table = lines(
     fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, traits=replace(PURE, evaluates=Evaluates.NONE)),
@@ -164,27 +145,9 @@ TABLE: Table = lines(
     _fact("current_database current_schema", "current_database", until="4.0"),
     fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
     fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
-    fn(
-        "uniform",
-        (NUMERIC, NUMERIC, Optional(_SEED)),
-        _uniform_type,
-        NEVER,
-        coerce=Coerce.EXPECTS,
-        check=foldable(0, 1, 2),
-        flag_holds=_is_plain_range,
-        traits=replace(VOLATILE, raises="ansi"),
-    ),
-    fn(
-        "randstr",
-        (ANY, Optional(ANY)),
-        STRING,
-        NEVER,
-        coerces=_length_and_seed,
-        coerce=Coerce.NONE,
-        check=_check_length,
-        traits=VOLATILE,
-    ),
-    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=VOLATILE),
+    fn("uniform", (NUMERIC, NUMERIC, Optional(_SEED)), _uniform_type, NEVER, coerce=Coerce.EXPECTS, check=foldable(0, 1, 2), flag_holds=_is_plain_range, traits=replace(VOLATILE, raises="ansi")),
+    fn("randstr", (ANY, Optional(ANY)), STRING, NEVER, coerces=_length_and_seed, coerce=Coerce.NONE, check=_check_length, traits=VOLATILE),
+    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=prints("uuid()"), traits=VOLATILE),
     fn("uuid", (), STRING, NEVER, until="4.0", traits=VOLATILE),
     fn("monotonically_increasing_id", (), LONG, NEVER, traits=replace(VOLATILE, magnitude=Magnitude.LARGE)),
     fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
@@ -193,6 +156,6 @@ TABLE: Table = lines(
     fn("input_file_block_length", (), LONG, NEVER, traits=VOLATILE),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert, since="4.1", **_ASSERTION),
     fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert_before, until="4.1", **_ASSERTION),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_raise_operands, coerce=Coerce.NONE, check=_check_raise, show=_print_raise, since="4.0", traits=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_raise_operands, coerce=Coerce.NONE, check=uncast(ANY_STRING), show=_print_raise, since="4.0", traits=RAISES, foldable=False),
     fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
 )

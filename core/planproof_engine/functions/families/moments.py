@@ -6,14 +6,26 @@ Source: `datetimeExpressions.scala`, `intervalExpressions.scala`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, Args, Check, Coerce, Input, Mismatch, Optional
+from planproof_engine.expr.function import (
+    ALWAYS,
+    EITHER,
+    Args,
+    Check,
+    Coerce,
+    Input,
+    Mismatch,
+    NullRule,
+    Optional,
+    TypeRule,
+)
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES
 from planproof_engine.functions.bind import cast, cast_argument, is_cast_nullable
-from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import check_inputs, null_where_it_fails
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit
+from planproof_engine.functions.families.rules import check_inputs, must, null_where_it_fails
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
     DATE,
@@ -29,8 +41,7 @@ from planproof_engine.types import (
 )
 from planproof_engine.types.kinds import ANY, ANY_NANOS, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
 
-Pretty = Callable[[Expr], str]
-Returns = DataType | Callable[[Args, Conf], DataType]
+Returns = DataType | TypeRule
 
 _PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, ANY_NANOS))
 _PARSED_OR_NUMBER = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, NUMERIC, ANY_NANOS))
@@ -60,24 +71,13 @@ def _try_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast(args[0], DATE, conf)] if len(args) == 1 and args[0].type == VOID else _part_operands(args, conf)
 
 
-def _check_counts(*counts: int) -> Callable[[Args, Conf], Mismatch | None]:
+def _check_counts(*counts: int) -> Check:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         if len(args) not in counts:
             return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", f"takes {counts} parameters, not {len(args)}.")
         return check_inputs(args, _parts(args)[0])
 
     return check
-
-
-def _make_null_rule(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
-    """A date alone is cast."""
-
-    def rule(args: Args, conf: Conf) -> bool:
-        if len(args) <= 3:
-            return joined or EITHER(args, conf)
-        return tries or null_where_it_fails(args, conf)
-
-    return rule
 
 
 def _make_printer(own: str, joined: str) -> Callable[[Call, Pretty], str]:
@@ -94,32 +94,26 @@ def _make_printer(own: str, joined: str) -> Callable[[Call, Pretty], str]:
 
 def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) -> Table:
     """Since Spark 4.1 a timestamp is made from dates and times of day, too."""
-    return lines(
-        _make_line(name, returns, counts, joined, since="4.1"),
-        _make_line(name, returns, tuple(c for c in counts if c > 3), joined, until="4.1"),
-    )
-
-
-def _make_line(name: str, returns: Returns, counts: tuple[int, ...], joined: str, **versions: str) -> Table:
     tries = name.startswith("try_")
-    least, most = counts[0], counts[-1]
-    inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
-    return fn(
-        name,
-        inputs,
-        returns,
-        _make_null_rule(tries, returns == TIMESTAMP_NTZ),
-        coerces=_try_operands if tries else _part_operands,
-        coerce=Coerce.NONE,
-        check=_check_counts(*counts),
-        show=_make_printer(name, joined),
+
+    def nullable(args: Args, conf: Conf) -> bool:
+        """A date alone is cast."""
+        if len(args) <= 3:
+            return returns == TIMESTAMP_NTZ or EITHER(args, conf)
+        return tries or null_where_it_fails(args, conf)
+
+    def make_line(counts: tuple[int, ...], **versions: str) -> Table:
+        least, most = counts[0], counts[-1]
+        inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
         # A time zone that does not exist fails in both modes, also for `try_make_...`.
-        traits=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
-        **versions,
-    )
+        traits = RAISES if most > 6 else PURE if tries else ANSI_RAISES
+        own: dict[str, Any] = {"coerces": _try_operands if tries else _part_operands, "coerce": Coerce.NONE, "check": _check_counts(*counts)}
+        return fn(name, inputs, returns, nullable, show=_make_printer(name, joined), traits=traits, **own, **versions)
+
+    return lines(make_line(counts, since="4.1"), make_line(tuple(c for c in counts if c > 3), until="4.1"))
 
 
-def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Callable[[Args, Conf], bool]:
+def _read_nullable(target: TypeRule, tries: bool) -> NullRule:
     """Without a format it is a cast; with one NULL stands for what cannot be parsed, unless that is an error."""
 
     def rule(args: Args, conf: Conf) -> bool:
@@ -138,19 +132,13 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     tries = name.startswith("try_")
     rule = returns if callable(returns) else lambda args, conf: returns
     nullable = _read_nullable(rule, tries)
+    # Spark fails inside where a number is to become a timestamp by a format.
+    by_type = must(
+        lambda args, conf: len(args) < 2 or not is_numeric(args[0].type) or rule(args, conf) != TIMESTAMP,
+        "INTERNAL_ERROR", "a number cannot be read by a format.", whole=True,
+    )
     # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read in another way.
-    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), traits=RAISES)
-
-
-def _no_number_by_format(target: Callable[[Args, Conf], DataType]) -> Check:
-    """Spark fails inside where a number is to become a timestamp by a format."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        if len(args) > 1 and is_numeric(args[0].type) and target(args, conf) == TIMESTAMP:
-            return Mismatch("INTERNAL_ERROR", "a number cannot be read by a format.", whole=True)
-        return None
-
-    return check
+    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=by_type, traits=RAISES)
 
 
 _WHOLE = Optional(INT, lit(0))

@@ -11,10 +11,10 @@ from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions import numberformat
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
 from planproof_engine.functions.families.rules import (
-    Pretty,
+    at_once,
     cast_implicitly,
     check_inputs,
     foldable,
@@ -123,28 +123,11 @@ def _print_to_char(call: Call, pretty: Pretty) -> str:
 
 def _to_binary_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToBinary` looks at the format before it looks at what it formats."""
-    args = _try_to_binary_operands(args, conf)
+    at_once(foldable(1))(args, conf)
     name = constant(args[1], "to_binary") if len(args) == 2 else None
     if name is None or str(name).lower() in ("hex", "base64", "utf-8", "utf8"):
         return args
     raise Mismatch("INVALID_ARG_VALUE", "to_binary knows hex, base64, utf-8 and utf8.")
-
-
-def _try_to_binary_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    refused = foldable(1)(args, conf)
-    if refused is not None:
-        raise refused
-    return args
-
-
-def _binary_nullable(args: Args, conf: Conf) -> bool:
-    """Only base64 keeps its argument's nullability."""
-    return args[0].nullable or _format(args) != "base64"
-
-
-def _binary_nullable_before(args: Args, conf: Conf) -> bool:
-    """Before 4.0 what `encode` makes keeps it too."""
-    return args[0].nullable or _format(args) not in ("base64", "utf-8", "utf8")
 
 
 def _format(args: Args) -> str:
@@ -174,9 +157,10 @@ TABLE: Table = lines(
     fn("try_to_number", _FORMATTED, _number_type, ALWAYS, check=foldable(1), traits=PURE),
     fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_to_char_operands, coerce=Coerce.NONE, check=_check_to_char, alias=True, show=_print_to_char, since="4.0", traits=RAISES),
     fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_check_number_to_char, until="4.0", traits=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_to_binary_operands, since="4.0", traits=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable_before, coerces=_to_binary_operands, until="4.0", traits=RAISES),
-    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_try_to_binary_operands, traits=PURE),
+    # Only base64 keeps its argument's nullability; before 4.0 what `encode` makes keeps it too.
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, lambda args, conf: args[0].nullable or _format(args) != "base64", coerces=_to_binary_operands, since="4.0", traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, lambda args, conf: args[0].nullable or _format(args) not in ("base64", "utf-8", "utf8"), coerces=_to_binary_operands, until="4.0", traits=RAISES),
+    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=at_once(foldable(1)), traits=PURE),
     _make_try("try_add", "+", a.arithmetic, a.sum_decimal),
     _make_try("try_subtract", "-", a.arithmetic, a.sum_decimal),
     _make_try("try_multiply", "*", a.arithmetic, a.product_decimal),

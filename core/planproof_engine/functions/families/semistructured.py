@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,10 +11,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import is_foldable, is_null
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines
+from planproof_engine.functions.families.rules import at_once, is_foldable, is_null, must, wants
 from planproof_engine.functions.inference import infer_schema
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -46,7 +44,6 @@ from planproof_engine.types import (
 from planproof_engine.types.ddl import find_unknown_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
-Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
 _TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)(?:\s*:\s*|\s+)\w[\w\s,:<>()`]*\Z")
 _NO_WORD = re.compile(r"\s*(\d+\b|[^\w\s`/-])")
@@ -154,15 +151,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _parsed_type(args: Args, conf: Conf) -> DataType:
-    return as_nullable(parse_written_type(args[1], conf, "parsing"))
-
-
-def _check_container(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, (Struct, Array, Map)) or found in (VARIANT, VOID):
-        return None
-    return Mismatch("INVALID_JSON_SCHEMA", f'Input schema "{found.sql}" must be a struct, an array, a map or a variant.')
+_check_container = must(
+    lambda args, conf: isinstance(args[0].type, (Struct, Array, Map)) or args[0].type in (VARIANT, VOID),
+    "INVALID_JSON_SCHEMA", 'Input schema "{0}" must be a struct, an array, a map or a variant.',
+)
+_check_row = must(
+    lambda args, conf: isinstance(args[0].type, Struct) or args[0].type == VOID, "UNSUPPORTED_INPUT_TYPE", '`to_csv` takes a "STRUCT", no "{0}".'
+)
+_check_record_or_variant = wants(0, lambda t: isinstance(t, Struct) or t in (VARIANT, VOID), "STRUCT")
+_check_literal = must(lambda args, conf: not is_null(args[0]), "UNEXPECTED_NULL", "The first argument must not be null.")
 
 
 def _refuse_options(args: Args, at: int) -> None:
@@ -224,33 +221,10 @@ def _sample_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _check_record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    return None if isinstance(found, Struct) or found in (VARIANT, VOID) else make_input_mismatch(0, args[0], "STRUCT")
-
-
-def _check_row(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, Struct) or found == VOID:
-        return None
-    return Mismatch("UNSUPPORTED_INPUT_TYPE", f'`to_csv` takes a "STRUCT", no "{found.sql}".')
-
-
-def _check_literal(args: Args, conf: Conf) -> Mismatch | None:
-    if is_null(args[0]):
-        return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
-    return None
-
-
 def _xpath(names: str, returns: DataType) -> Table:
     """The path is a constant string, which Spark looks at before it looks at the document's type."""
-
-    def path(args: list[Expr], conf: Conf) -> list[Expr]:
-        if not is_foldable(args[1]) and args[1].type != VOID:
-            raise Mismatch("NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
-        return args
-
-    own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "traits": RAISES}
+    path = must(lambda args, conf: is_foldable(args[1]) or args[1].type == VOID, "NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
+    own: dict[str, Any] = {"coerces": at_once(path), "coerce": Coerce.EXPECTS, "alias": True, "traits": RAISES}
     return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
 
@@ -258,13 +232,13 @@ TABLE: Table = lines(
     fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_container, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed_type, FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: as_nullable(parse_written_type(args[1], conf, "parsing")), FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_row, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_record_or_variant, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     _xpath("xpath_string", STRING),

@@ -14,7 +14,7 @@ from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import check_inputs, checks, foldable, is_foldable
+from planproof_engine.functions.families.rules import at_once, checks, foldable, is_foldable, must, uncast
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -39,6 +39,7 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, On
 from planproof_engine.types.nodes import BYTE, SHORT
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}
+_HINT = "TYPE_CHECK_FAILURE_WITH_HINT"
 _EXPECTS: dict[str, Any] = {"coerce": Coerce.EXPECTS}
 _EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": RAISES}
 _FALSE = Literal(False, BOOLEAN, "false")
@@ -53,24 +54,15 @@ _KEY = OneOf((Array(INT, True), Array(LONG, True), BINARY, DOUBLE, FLOAT, INT, L
 def _fixed(*places: int) -> Check:
     """Constants that are not NULL."""
 
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        for place in places:
-            refused = foldable(place)(args, conf)
-            if refused is None and place < len(args) and constant(args[place], "a sketch") is None:
-                refused = Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
-            if refused is not None:
-                return refused
-        return None
+    def known(place: int) -> Check:
+        said = f"argument {place + 1} must not be NULL."
+        return must(lambda args, conf: place >= len(args) or _value(args, place) is not None, "UNEXPECTED_NULL", said)
 
-    return check
+    return checks(*(rule for place in places for rule in (foldable(place), known(place))))
 
 
-def _constant_values(args: list[Expr], conf: Conf) -> list[Expr]:
-    """Spark looks whether the ranks are a constant before it looks at their type."""
-    refused = foldable(1)(args, conf)
-    if refused is not None:
-        raise refused
-    return args
+def _value(args: Args, place: int) -> Any:
+    return constant(args[place], "a sketch")
 
 
 def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -86,16 +78,8 @@ def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
 def _sized(size: int | None, mode: int) -> Check:
     """`lgNomEntries` between 4 and 26, then a mode that there is (TYPE_CHECK_FAILURE_WITH_HINT)."""
 
-    def fits(args: Args, conf: Conf) -> Mismatch | None:
-        if size is None or size >= len(args) or 4 <= constant(args[size], "a sketch") <= 26:
-            return None
-        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "lgNomEntries must be between 4 and 26.")
-
-    def known(args: Args, conf: Conf) -> Mismatch | None:
-        if mode >= len(args) or str(constant(args[mode], "a sketch")).lower() in _MODES:
-            return None
-        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f"the mode must be one of {', '.join(_MODES)}.")
-
+    fits = must(lambda args, conf: size is None or size >= len(args) or 4 <= _value(args, size) <= 26, _HINT, "lgNomEntries must be between 4 and 26.")
+    known = must(lambda args, conf: mode >= len(args) or str(_value(args, mode)).lower() in _MODES, _HINT, f"the mode must be one of {', '.join(_MODES)}.")
     named = checks(_fixed(mode), known)
     return named if size is None else checks(_fixed(size), fits, named)
 
@@ -123,20 +107,6 @@ def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
     )
 
 
-def _check_k(args: Args, conf: Conf) -> Mismatch | None:
-    """The `k` of a KLL sketch lies between 8 and 65535."""
-    if len(args) < 2 or 8 <= constant(args[1], "a sketch") <= 65535:
-        return None
-    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "k must be between 8 and 65535.")
-
-
-def _check_count_min(args: Args, conf: Conf) -> Mismatch | None:
-    """`count_min_sketch`: a positive error and a confidence between 0 and 1, both outside."""
-    if constant(args[1], "a sketch") > 0 and 0 < constant(args[2], "a sketch") < 1:
-        return None
-    return Mismatch("VALUE_OUT_OF_RANGE", "eps must be positive, and the confidence between 0 and 1.")
-
-
 def _one_or_many(item: DataType) -> TypeRule:
     """One value for one rank, an array of values for an array of ranks."""
     return lambda args, conf: Array(item, False) if isinstance(args[1].type, Array) else item
@@ -148,26 +118,24 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     items = OneOf((item, Array(item, False)))
     own: dict[str, Any] = {"traits": RAISES}
     size = Optional(INT)
-    fits = checks(_fixed(1), _check_k)
+    fits = checks(_fixed(1), must(lambda args, conf: len(args) < 2 or 8 <= _value(args, 1) <= 65535, _HINT, "k must be between 8 and 65535."))
     return lines(
         fn(f"kll_sketch_agg_{kind}", (taken, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
         fn(f"kll_merge_agg_{kind}", (BINARY, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
         fn(f"kll_sketch_get_n_{kind}", (BINARY,), LONG, EITHER, **own),
         fn(f"kll_sketch_to_string_{kind}", (BINARY,), STRING, EITHER, **own),
         fn(f"kll_sketch_merge_{kind}", _TWO, BINARY, EITHER, **own),
-        fn(f"kll_sketch_get_quantile_{kind}", (BINARY, ranks), _one_or_many(item), EITHER, coerces=_constant_values, **own),
-        fn(f"kll_sketch_get_rank_{kind}", (BINARY, items), _one_or_many(DOUBLE), EITHER, coerces=_constant_values, **own),
+        fn(f"kll_sketch_get_quantile_{kind}", (BINARY, ranks), _one_or_many(item), EITHER, coerces=at_once(foldable(1)), **own),
+        fn(f"kll_sketch_get_rank_{kind}", (BINARY, items), _one_or_many(DOUBLE), EITHER, coerces=at_once(foldable(1)), **own),
     )
 
 
-def _is_countable(t: DataType) -> bool:
-    return is_atomic(t) and not isinstance(t, (Interval, Nanos)) and t not in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
-
-
 def _check_top_item(args: Args, conf: Conf) -> Mismatch | None:
-    if _is_countable(args[0].type) and not (isinstance(args[0].type, Time) and conf.before("4.3")):
+    given = args[0].type
+    strange = isinstance(given, (Interval, Nanos)) or given in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
+    if is_atomic(given) and not strange and not (isinstance(given, Time) and conf.before("4.3")):
         return None
-    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f'{args[0].type.sql} columns are not supported.')
+    return Mismatch(_HINT, f'{given.sql} columns are not supported.')
 
 
 def _counts(item: DataType) -> DataType:
@@ -175,26 +143,11 @@ def _counts(item: DataType) -> DataType:
 
 
 def _tracked_type(item: DataType) -> DataType:
-    return Struct(
-        (
-            StructField("sketch", BINARY, False),
-            StructField("maxItemsTracked", INT, False),
-            StructField("itemDataType", item),
-            StructField("itemDataTypeDDL", STRING, False),
-        )
-    )
+    sketch, most = StructField("sketch", BINARY, False), StructField("maxItemsTracked", INT, False)
+    return Struct((sketch, most, StructField("itemDataType", item), StructField("itemDataTypeDDL", STRING, False)))
 
 
 _STATE = ("sketch", "maxItemsTracked", "itemDataType", "itemDataTypeDDL")
-
-
-def _check_state(args: Args, conf: Conf) -> Mismatch | None:
-    given = args[0].type
-    if given == VOID or (isinstance(given, Struct) and given.names != _STATE):
-        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "The state must come from approx_top_k_accumulate.")
-    if not isinstance(given, Struct):
-        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
-    return None
 
 
 def _state_item(args: Args) -> DataType:
@@ -203,21 +156,20 @@ def _state_item(args: Args) -> DataType:
     return given.fields[2].type
 
 
-def _check_counts(args: Args, conf: Conf) -> Mismatch | None:
-    if all(is_foldable(a) for a in args[1:]):
-        return None
-    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "the counts must be constants.")
-
-
-def _check_bytes(args: Args, conf: Conf) -> Mismatch | None:
-    """Not even a bare NULL stands for a bitmap."""
-    return check_inputs(args, (BINARY,))
+def _check_state(args: Args, conf: Conf) -> Mismatch | None:
+    given = args[0].type
+    if given == VOID or (isinstance(given, Struct) and given.names != _STATE):
+        return Mismatch(_HINT, "The state must come from approx_top_k_accumulate.")
+    if not isinstance(given, Struct):
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
+    return None
 
 
 _FIVE = Optional(INT, lit(5))
-_TOP = checks(_check_top_item, _check_counts)
+_TOP = checks(_check_top_item, must(lambda args, conf: all(map(is_foldable, args[1:])), _HINT, "the counts must be constants."))
 _TEN_THOUSAND = Optional(INT, lit(10000))
 _COUNTED = OneOf((INTEGRAL, STRING, BINARY))
+_SURE = must(lambda args, conf: _value(args, 1) > 0 and 0 < _value(args, 2) < 1, "VALUE_OUT_OF_RANGE", "eps must be positive, and the confidence between 0 and 1.")
 _CMS = ("column", "epsilon", "confidence", "seed")
 
 TABLE: Table = lines(
@@ -241,8 +193,9 @@ TABLE: Table = lines(
     fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked_type(args[0].type), NEVER, check=_TOP, **_AGG),
     fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked_type(_state_item(args)), NEVER, coerces=_constant_count, check=_check_state, **_AGG),
     fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_check_state, traits=RAISES),
-    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _check_count_min), names=_CMS, **_EXPECTS, **_AGG),
+    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _SURE), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),
-    fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_check_bytes, **_AGG),
-    fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_check_bytes, **_AGG),
+    # Not even a bare NULL stands for a bitmap.
+    fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=uncast(BINARY), **_AGG),
+    fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=uncast(BINARY), **_AGG),
 )

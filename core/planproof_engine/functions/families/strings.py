@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
 from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import (
-    Pretty,
     cast_implicitly,
     check_inputs,
     checks,
     foldable,
     is_foldable,
-    merged_type,
+    merge_types,
+    must,
     one_type,
     prove_null_for_null,
 )
@@ -85,14 +85,6 @@ def _cast_to_text(arg: Expr, conf: Conf) -> Expr:
 
 
 _JOINABLE = OneOf((ANY_STRING, BINARY, ANY_ARRAY))
-
-
-def _check_concat(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf)
-
-
-def _concat_type(args: Args, conf: Conf) -> DataType:
-    return merged_type()(args, conf) if args else STRING
 
 
 def _elt_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -166,11 +158,6 @@ def _search(name: str) -> Table:
     return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=prove_null_for_null, traits=PURE, **own)
 
 
-def _check_overlay(args: Args, conf: Conf) -> Mismatch | None:
-    """`Overlay.checkInputDataTypes`: input and replacement are both strings or both binary."""
-    return None if same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2])
-
-
 def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
     """`Mask.checkInputDataTypes`: each replacement is one character, or NULL."""
     for arg in args[1:]:
@@ -180,25 +167,8 @@ def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _check_indexes(args: Args, conf: Conf) -> Mismatch | None:
-    pattern = args[0]
-    if isinstance(pattern, Literal) and "%0$" in str(pattern.value):
-        return Mismatch("INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1.")
-    return None
-
-
-def _locate_nullable(args: Args, conf: Conf) -> bool:
-    """`StringLocate.nullable`: without a start nothing is found."""
-    return args[0].nullable or args[1].nullable
-
-
-def _instr_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`instr` with a start looks for the first occurrence."""
-    return [*args, lit(1)] if len(args) == 3 else args
-
-
 TABLE: Table = lines(
-    fn("concat", (Many(ANY),), _concat_type, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=_check_concat, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
+    fn("concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else STRING, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
     fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
     fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
@@ -226,28 +196,23 @@ TABLE: Table = lines(
     _pad("rpad"),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), type_of(0), EITHER, traits=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), type_of(0), EITHER, traits=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=_check_overlay, traits=PURE),
+    # `Overlay.checkInputDataTypes`: input and replacement are both strings or both binary.
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=lambda args, conf: None if same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2]), traits=PURE),
     _search("contains"),
     _search("startswith"),
     _search("endswith"),
     fn("instr", (ANY_STRING, ANY_STRING), INT, EITHER, until="4.3", traits=PURE),
-    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_instr_operands, since="4.3", traits=RAISES),
-    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _locate_nullable, alias=True, traits=PURE),
+    # With a start it looks for the first occurrence.
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=lambda args, conf: [*args, lit(1)] if len(args) == 3 else args, since="4.3", traits=RAISES),
+    # `StringLocate.nullable`: without a start nothing is found.
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, where(0, 1), alias=True, traits=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, traits=PURE),
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=replace(PURE, strict=False)),
     fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
     fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
-    fn(
-        "collate",
-        (ANY_STRING, ANY_STRING),
-        _collate_type,
-        FIRST,
-        coerces=_collate_operands,
-        coerce=Coerce.EXPECTS,
-        traits=PURE,
-    ),
+    fn("collate", (ANY_STRING, ANY_STRING), _collate_type, FIRST, coerces=_collate_operands, coerce=Coerce.EXPECTS, traits=PURE),
     fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=prove_null_for_null, traits=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=_check_indexes, alias=True, traits=RAISES),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=must(lambda args, conf: not (isinstance(args[0], Literal) and "%0$" in str(args[0].value)), "INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1."), alias=True, traits=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, traits=PURE),
     fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _check_mask), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),

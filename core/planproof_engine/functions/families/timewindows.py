@@ -105,11 +105,6 @@ def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _is_sliding(args: Args, conf: Conf) -> bool:
-    """A row falls into several sliding windows: Spark expands it, and the column is nullable."""
-    return len(args) > 2 and _duration(args[1]) != _duration(args[2])
-
-
 def _window_type(args: Args, conf: Conf) -> DataType:
     given = TIMESTAMP_NTZ if args[0].type == TIMESTAMP_NTZ else TIMESTAMP
     return Struct((StructField("start", given), StructField("end", given)))
@@ -145,10 +140,6 @@ def _origin_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == VOID else o for o in origin)]
 
 
-def _check_origin(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
-
-
 def _check_bucket(args: Args, conf: Conf) -> Mismatch | None:
     if args[2].type not in (args[1].type, VOID):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{args[1].type.sql}" type.')
@@ -161,17 +152,9 @@ def _check_bucket(args: Args, conf: Conf) -> Mismatch | None:
 _MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
-    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, _is_sliding, check=_check_durations, **_MOMENT),
+    # A row falls into several sliding windows: Spark expands it, and the column is nullable.
+    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, lambda args, conf: len(args) > 2 and _duration(args[1]) != _duration(args[2]), check=_check_durations, **_MOMENT),
     fn("session_window", (ANY, ANY), _window_type, NEVER, check=_check_gap, **_MOMENT),
     fn("window_time", (ANY,), _start_type, ALWAYS, check=_check_window, **_MOMENT),
-    fn(
-        "time_bucket",
-        (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)),
-        type_of(1),
-        EITHER,
-        coerces=_origin_operands,
-        coerce=Coerce.EXPECTS,
-        check=checks(_check_origin, foldable(0, 2), _check_bucket),
-        traits=RAISES,
-    ),
+    fn("time_bucket", (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)), type_of(1), EITHER, coerces=_origin_operands, coerce=Coerce.EXPECTS, check=checks(lambda args, conf: check_inputs(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP)), foldable(0, 2), _check_bucket), traits=RAISES),
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, Args, Category, Check, Coerce, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, Category, Coerce, Optional
 from planproof_engine.expr.nodes import Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import check_inputs
+from planproof_engine.functions.families.rules import uncast
 from planproof_engine.types import FLOAT, Array
 from planproof_engine.types.kinds import ANY, Expected
 
@@ -17,17 +16,8 @@ _VECTOR = Array(FLOAT, True)
 _DEGREE = Optional(ANY, Literal(2.0, FLOAT, "2.0"))
 
 
-def _exactly(*expected: Expected) -> Check:
-    """Arguments are not cast, not even a bare NULL."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        return check_inputs(args, expected)
-
-    return check
-
-
 def _of(*expected: Expected) -> dict[str, Any]:
-    return {"coerce": Coerce.NONE, "check": _exactly(*expected), "traits": RAISES}
+    return {"coerce": Coerce.NONE, "check": uncast(*expected), "traits": RAISES}
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
