@@ -195,10 +195,8 @@ def _can_signal() -> bool:
 def _tick(number: int, frame: FrameType | None) -> None:
     with _lock:
         work = _in_main
-        if work is not None and work.is_going and not work.spared:
-            over = work.weigh(0)
-            if over is not None:
-                raise over
+        if work is not None and work.is_going and not work.spared and (over := work.weigh(0)) is not None:
+            raise over
 
 
 # --- other threads ----------------------------------------------------------------------------------------------------

@@ -39,10 +39,8 @@ def check_target_type(source: DataType, target: DataType, conf: Conf) -> Mismatc
 
     A time is refused only as the type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
-    if isinstance(target, Time):
-        refused = check_setting("time_type", conf)
-        if refused is not None:
-            return refused
+    if isinstance(target, Time) and (refused := check_setting("time_type", conf)) is not None:
+        return refused
     if not conf.geospatial and any(isinstance(part, Geo) for part in walk(target)):
         return check_setting("geospatial", conf)
     return check_time_cast(source, target, conf)
@@ -65,8 +63,7 @@ def _has_time_and_timestamp(source: DataType, target: DataType) -> bool:
 
 def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    refused = check_target_type(child.type, target, conf)
-    if refused is not None:
+    if (refused := check_target_type(child.type, target, conf)) is not None:
         raise refused
     how = mode or ("ansi" if conf.ansi else "legacy")
     return Cast(child, target, how, is_cast_nullable(child, target, how), written)
@@ -141,10 +138,8 @@ def check_arity(function: Signature, count: int) -> None:
         raise Mismatch("REQUIRED_PARAMETER_NOT_FOUND", f"`{function.name}` needs its `{function.names[count]}`.")
     if count < least or (most is not None and count > most):
         wanted = str(least) if least == most else f"[{least}, {most}]" if most is not None else f"> {least - 1}"
-        raise Mismatch(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{function.name}` requires {wanted} parameters but the actual number is {count}.",
-        )
+        text = f"The `{function.name}` requires {wanted} parameters but the actual number is {count}."
+        raise Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text)
 
 
 def coerce_arguments(function: Signature, args: Sequence[Expr], conf: Conf) -> list[Expr]:
@@ -156,8 +151,7 @@ def coerce_arguments(function: Signature, args: Sequence[Expr], conf: Conf) -> l
     if function.coerces is not None:
         given = function.coerces(given, conf)
     ready = collate_arguments(function.name, _coerce(function, given, conf), conf)
-    place = find_refused_collation(function.name, ready)
-    if place is not None:
+    if (place := find_refused_collation(function.name, ready)) is not None:
         raise make_input_mismatch(place, ready[place], "STRING")
     return ready
 

@@ -156,8 +156,7 @@ def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:
 
 def refuse_open(function: str, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
-    found = find_open_collation(function, args)
-    if found is not None:
+    if (found := find_open_collation(function, args)) is not None:
         raise found
 
 

@@ -84,8 +84,7 @@ def suspect(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion]
     if not deltas:
         return [], None
     increment = _Increment(later, written, tuple(deltas))
-    found = list(dict.fromkeys(increment.list_suspicions()))
-    if found:
+    if found := list(dict.fromkeys(increment.list_suspicions())):
         return found, None
     if written.append_only is None:
         return [], None

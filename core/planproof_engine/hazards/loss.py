@@ -85,8 +85,7 @@ def find_lost(value: str, source: DataType, target: DataType) -> Lost | None:
     if inside is not None:
         found = [one for one in inside if one is not None]
         return Lost(" OR ".join(f"({one.condition})" for one in found), False) if found else None
-    wrapped = _make_wrap_condition(value, source, target)
-    if wrapped is not None:
+    if (wrapped := _make_wrap_condition(value, source, target)) is not None:
         return Lost(wrapped, False)
     if not _may_be_null(source, target):
         return None

@@ -99,7 +99,6 @@ def _find_bounds(expr: Expr, definitions: Definitions, parts: Iterator[int] | No
     limit = LIMIT.get(expr.type, 2**63)
     if not may_be_large(expr, definitions):
         limit = min(limit, 2**31)
-    found = definitions.find_stored(expr)
-    if found is not None:
+    if (found := definitions.find_stored(expr)) is not None:
         return StoredRange(found[0].relation, found[1].name, -limit, limit - 1)
     return Between(-limit, limit - 1)

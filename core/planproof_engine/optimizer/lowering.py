@@ -158,8 +158,7 @@ class _Writer:
 
     def write_with(self, expr: Expr, swap: Swap) -> str:
         """The expression's text, in which `swap` replaces the parts for which it has a new text."""
-        new = swap(expr)
-        if new is not None:
+        if (new := swap(expr)) is not None:
             return new
         span = span_of(expr)
         if span is None:
@@ -310,8 +309,7 @@ class _Root:
         if not enclosing:
             return self._write_plain(arg)
         (call, function), outer = enclosing[-1], enclosing[:-1]
-        known = self._find_element_path(arg, call, function)
-        if known is not None:
+        if (known := self._find_element_path(arg, call, function)) is not None:
             return self._wrap_text(known, outer)
         lists = ", ".join(self._write_plain(part) for part in _lists_of(call))
         name = "zip_with" if call.function.name == "zip_with" else "transform"
@@ -409,8 +407,7 @@ class _Parts:
             if expr.id in ids:
                 return self.name_part(ids.index(expr.id))
             return self.outer(expr) if self.outer is not None else None
-        application = body.numbers.get(id(expr))
-        if application is not None:
+        if (application := body.numbers.get(id(expr))) is not None:
             return self.name_part(len(level.carried) + level.returned.index(application))
         for at, (call, inner) in enumerate(body.inner):
             if call is expr:

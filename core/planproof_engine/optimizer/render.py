@@ -225,8 +225,7 @@ class _Writer:
 
     def _name(self, variable: Variable) -> str:
         """The variable's own name where the query wrote it. Else a new name that no word of the text equals."""
-        known = self.names.get(variable.id)
-        if known is not None:
+        if (known := self.names.get(variable.id)) is not None:
             return known
         taken = self.words | {n.lower() for n in self.names.values()}
         number = 1

@@ -22,8 +22,7 @@ def substitute(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) ->
     `change` gives None to go on to the children. Raises `planproof_engine.expr.function.Mismatch` where a function does
     not take the new types, and where a struct would name a field after another path, or a lambda's variable change.
     """
-    found = change(expr)
-    if found is not None:
+    if (found := change(expr)) is not None:
         return found
     made = rebuild(expr, lambda child: substitute(child, change, conf))
     if made is expr:

@@ -71,8 +71,7 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
 
 
 def _grouping(c: Cursor, aliases: bool) -> q.Node:
-    analytics = _grouping_analytics(c)
-    if analytics is not None:
+    if (analytics := _grouping_analytics(c)) is not None:
         return analytics
     return named_expression(c) if aliases else expression(c)
 

@@ -243,11 +243,8 @@ class Cursor:
             inner.fail()
         if len(parts) > 1:
             shown = ".".join(f"`{part.text}`" for part in parts)
-            raise AnalysisError(
-                "IDENTIFIER_TOO_MANY_NAME_PARTS",
-                f"{shown} is not a valid identifier as it has more than 1 name parts.",
-                self.origin(start, self.stop),
-            )
+            text = f"{shown} is not a valid identifier as it has more than 1 name parts."
+            raise AnalysisError("IDENTIFIER_TOO_MANY_NAME_PARTS", text, self.origin(start, self.stop))
         return self.place(parts[0], start)
 
     def keep_identifier_error(self, name: str, start: int) -> None:

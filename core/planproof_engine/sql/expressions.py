@@ -230,11 +230,8 @@ def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: i
     c.advance()
     c.take("(")
     if c.kind == ")":
-        raise AnalysisError(
-            "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
-            "Invalid SQL syntax: Expected something between '(' and ')'.",
-            c.origin(),
-        )
+        text = "Invalid SQL syntax: Expected something between '(' and ')'."
+        raise AnalysisError("INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN", text, c.origin())
     patterns = expressions(c)
     c.take(")")
     node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)

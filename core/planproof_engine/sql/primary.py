@@ -125,10 +125,8 @@ def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
 
 def _word(c: Cursor, kind: str) -> q.Node:
     following = c.kinds[c.i + 1]
-    if kind in _SPECIAL:
-        special = _special(c, kind, following)
-        if special is not None:
-            return special
+    if kind in _SPECIAL and (special := _special(c, kind, following)) is not None:
+        return special
     start = c.starts[c.i]
     if following == "(":
         name = c.identifier()

@@ -61,8 +61,7 @@ def parse_setting(text: str) -> q.Node | None:
 def statement(c: Cursor) -> q.Node:
     """Any statement: Spark's rule `statement`."""
     start = c.start
-    reader = _READERS.get(c.kind)
-    if reader is not None:
+    if (reader := _READERS.get(c.kind)) is not None:
         return c.place(reader(c), start)
     if is_query_at(c, c.i) or c.kind == "(":
         return _query_statement(c)

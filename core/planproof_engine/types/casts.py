@@ -206,8 +206,7 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return True
     if n.is_numeric(source) and n.is_numeric(target):
         return True
-    nested = _can_cast_nested(source, target, can_store_assign, _is_never_lost)
-    if nested is not None:
+    if (nested := _can_cast_nested(source, target, can_store_assign, _is_never_lost)) is not None:
         return nested
     origin, aim = _cast_family(source), _cast_family(target)
     if aim == "string":

@@ -365,8 +365,7 @@ class Aggregated:
         if not _calls_function(key, node):
             self.extended |= computed is None
             return computed or key
-        column = next((e for e in key.walk() if isinstance(e, Column)), None)
-        if column is not None:
+        if (column := next((e for e in key.walk() if isinstance(e, Column)), None)) is not None:
             raise make_missing_output_error(column, self.items, node, ctx)
         return None
 
@@ -389,18 +388,14 @@ class Aggregated:
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):
             if column.id in made and column.id not in plain:
-                raise ctx.env.make_error(
-                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
-                    node,
+                text = (
+                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it."
                 )
+                raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
-                raise ctx.env.make_error(
-                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-                    f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
-                    node,
-                )
+                text = f"Resolved attribute(s) `{column.name}` missing from the aggregation."
+                raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _calls_function(expr: Expr, node: q.Node) -> bool:

@@ -344,15 +344,9 @@ def _check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: 
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in keys:
-            raise ctx.env.make_error(
-                "GROUPING_COLUMN_MISMATCH",
-                f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
-                node,
-            )
+            text = f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns."
+            raise ctx.env.make_error("GROUPING_COLUMN_MISMATCH", text, node)
         written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
         if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
-            raise ctx.env.make_error(
-                "GROUPING_ID_COLUMN_MISMATCH",
-                "Columns of grouping_id do not match the grouping columns.",
-                node,
-            )
+            text = "Columns of grouping_id do not match the grouping columns."
+            raise ctx.env.make_error("GROUPING_ID_COLUMN_MISMATCH", text, node)

@@ -230,10 +230,8 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     is_cast = isinstance(bound, Call) and bound.function.name in CASTS
-    if isinstance(bound, Cast) or is_cast:
-        outer = _find_outer_name(inner, bound.children[0])
-        if outer is not None:
-            return outer
+    if (isinstance(bound, Cast) or is_cast) and (outer := _find_outer_name(inner, bound.children[0])) is not None:
+        return outer
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
         operand = drop_parentheses(inner.operand)
         if isinstance(bound.child, Column) and name_parts(operand):

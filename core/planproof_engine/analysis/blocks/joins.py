@@ -103,12 +103,8 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
     if is_volatile(condition):
-        raise env.make_error_at(
-            "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
-            "The operator expects a deterministic expression, but a join's condition is not.",
-            find_keyword(node, env),
-            node,
-        )
+        text = "The operator expects a deterministic expression, but a join's condition is not."
+        raise env.make_error_at("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, find_keyword(node, env), node)
     if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and is_correlated(e) for e in condition.walk()):
         raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
@@ -232,16 +228,14 @@ def _project_merged(
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
-    found = side[1].find_first(name)
-    if found is not None:
+    if (found := side[1].find_first(name)) is not None:
         return found
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
-    raise env.make_error(
-        "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+    text = (
         f"USING column `{name}` cannot be resolved on the {which} side of the join. "
-        f"The {which}-side columns: [{columns}].",
-        node,
+        f"The {which}-side columns: [{columns}]."
     )
+    raise env.make_error("UNRESOLVED_USING_COLUMN_FOR_JOIN", text, node)
 
 
 def _make_condition(pairs: list[tuple[Column, Column]], env: Environment, node: q.Node) -> Expr | None:

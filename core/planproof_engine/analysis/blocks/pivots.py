@@ -99,11 +99,8 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if any(True for _ in columns_outside(bound)):
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1006",
-            f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
-            node,
-        )
+        said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
     if content(bound) & GENERATOR:
         raise ctx.env.make_unknown("a generator among the aggregates of PIVOT", node)
     if find_first_window(bound) is not None:
@@ -134,21 +131,17 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         raise ctx.env.make_unknown("a PIVOT value as of now", node)
     members = _split_value(value, keys)
     if members is None:
-        raise ctx.env.make_error(
-            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
-            f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
-            node,
-        )
+        text = f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.'
+        raise ctx.env.make_error("PIVOT_VALUE_DATA_TYPE_MISMATCH", text, node)
     for key, member in zip(keys, members):
         # Several columns are one struct for Spark, whose fields a cast must not make null.
         lost = member is not value and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
         if lost or not can_cast(member.type, key.type, ansi=False):
-            raise ctx.env.make_error(
-                "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            text = (
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
-                f"{' NOT NULL' if lost else ''}.",
-                node,
+                f"{' NOT NULL' if lost else ''}."
             )
+            raise ctx.env.make_error("PIVOT_VALUE_DATA_TYPE_MISMATCH", text, node)
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
@@ -212,8 +205,7 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
     if isinstance(value, Call) and value.function.name == "collate":
         return _cast_to_text(value.args[0], ctx, node)
-    found = _compute_text(value, ctx.conf)
-    if found is not None:
+    if (found := _compute_text(value, ctx.conf)) is not None:
         return found
     raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
 
@@ -246,30 +238,21 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
     fields = [m for members in sets for m in members if not isinstance(m, Column)]
     if fields:
-        raise env.make_error(
-            "UNPIVOT_REQUIRES_ATTRIBUTES",
-            f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
-            node,
-        )
+        said = f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}."
+        raise env.make_error("UNPIVOT_REQUIRES_ATTRIBUTES", said, node)
     chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
-        raise env.make_error(
-            "UNPIVOT_VALUE_SIZE_MISMATCH",
-            f"All unpivot value columns must have the same size as [{', '.join(names)}].",
-            node,
-        )
+        said = f"All unpivot value columns must have the same size as [{', '.join(names)}]."
+        raise env.make_error("UNPIVOT_VALUE_SIZE_MISMATCH", said, node)
     targets = []
     for at, name in enumerate(names):
         target = _find_value_type([members[at].type for members in sets], node, env)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
-            raise env.make_error(
-                "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
-                f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
-                node,
-            )
+            said = f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})]."
+            raise env.make_error("UNPIVOT_VALUE_DATA_TYPE_MISMATCH", said, node)
         targets.append(target)
     if len(names) > 1 and node.filters and env.lacks("unpivoted values of any types"):
         # Rows are left out by `coalesce(..) IS NULL`, whose arguments have one type.

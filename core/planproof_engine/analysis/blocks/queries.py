@@ -108,8 +108,7 @@ def _find_first_error(
     reads first, and at the others where the query reads them."""
     if not rejections:
         return error
-    by_rule = [e for e in (*rejections.values(), error) if not is_checked(e)]
-    if by_rule:
+    if by_rule := [e for e in (*rejections.values(), error) if not is_checked(e)]:
         return min(by_rule, key=_order)
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     unread = _list_unread(node, with_)
@@ -254,11 +253,8 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
         if name.lower() in found:
             raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
-            raise env.make_error(
-                "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
-                f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
-                cte,
-            )
+            text = f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION."
+            raise env.make_error("AMBIGUOUS_ALIAS_IN_NESTED_CTE", text, cte)
         late: list[AnalysisError] | None = None if env.late is None else []
         inner = evolve(env.within_cte(found), late=late)
         before = env.growth.begin()
@@ -279,11 +275,10 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
 def rename_columns(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
     """A query under a CTE's or view's column names."""
     if names and len(names) != len(plan.output):
-        raise env.make_error(
-            "ASSIGNMENT_ARITY_MISMATCH",
+        text = (
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
-            f"expressions: {len(plan.output)}.",
-            node,
+            f"expressions: {len(plan.output)}."
         )
+        raise env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)
     output = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(plan.output))
     return Named((name,), plan, output)

@@ -104,11 +104,8 @@ def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> Dat
     found = merge_union_types(first, then) if strict else find_wider(first, then, env.conf)
     if found is not None and (strict or found == first):
         return found
-    raise env.make_error(
-        "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
-        f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',
-        cte,
-    )
+    text = f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".'
+    raise env.make_error("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE", text, cte)
 
 
 def refers(query: q.Node, name: str) -> bool:
@@ -156,9 +153,8 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
-            raise env.make_error(
-                "INVALID_RECURSIVE_REFERENCE.PLACE",
+            text = (
                 "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
-                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",
-                cte,
+                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions."
             )
+            raise env.make_error("INVALID_RECURSIVE_REFERENCE.PLACE", text, cte)

@@ -335,8 +335,7 @@ def bind_table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
     """A table-valued function, or a generator."""
     ctx = Context(env, scope, clause="FROM")
     name = function_name(node, ctx).lower()
-    routine = routines.find(name, env)
-    if routine is not None:
+    if (routine := routines.find(name, env)) is not None:
         return routines.call_table(routine, node, ctx)
     call, outputs = bind_generator(node, ctx, in_from=True)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
@@ -362,13 +361,11 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
 def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     left, left_scope = bind_from(node.left, env, outer)
     if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
-        raise env.make_error_at(
-            "INVALID_LATERAL_JOIN_TYPE",
+        text = (
             f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
-            "other side's rows.",
-            joins.find_keyword(node, env),
-            node,
+            "other side's rows."
         )
+        raise env.make_error_at("INVALID_LATERAL_JOIN_TYPE", text, joins.find_keyword(node, env), node)
     beside = node.lateral and not (node.left is None and isinstance(node.right, q.TableFunction))
     right_outer = left_scope if beside else outer
     if node.lateral:

@@ -83,8 +83,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     except AnalysisError as error:
         if error.waited is None:
             error.waited = waits(reached.source, env) if reached.source is not None else reads_table(node.from_, env)
-        block = _bind_leniently(node, error, env, outer)
-        if block is not None:
+        if (block := _bind_leniently(node, error, env, outer)) is not None:
             return block
         raise_error_of_block(node, reached, error)
         error = find_grouping_call(node, error, env) or error
@@ -197,11 +196,8 @@ def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     items = node.items
     last = items[-1] if len(items) > 1 else None
     if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
-        raise env.make_error(
-            "TRAILING_COMMA_IN_SELECT",
-            "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
-            node,
-        )
+        text = "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause."
+        raise env.make_error("TRAILING_COMMA_IN_SELECT", text, node)
 
 
 def _list_window_columns(items: Sequence[Expr]) -> list[Expr]:

@@ -24,12 +24,11 @@ SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "excep
 def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
-        raise env.make_error(
-            "NUM_COLUMNS_MISMATCH",
+        text = (
             f"{kind.upper()} can only be performed on inputs with the same number of columns, but the first input has "
-            f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
-            node,
+            f"{len(left.output)} columns and the second input has {len(right.output)} columns."
         )
+        raise env.make_error("NUM_COLUMNS_MISMATCH", text, node)
     pairs = list(zip(left.output, right.output))
     # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
     differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
@@ -46,14 +45,13 @@ def _find_target(left: Column, right: Column, kind: str, at: int, env: Environme
     if found is None and kind == "union" and merge_union_types(left.type, right.type) is not None:
         return None
     if found is None:
-        raise env.make_error(
-            "INCOMPATIBLE_COLUMN_TYPE",
+        text = (
             f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} "
             f"(`{left.name}`) of "
             f'the second table is "{right.type.sql}" type which is not compatible with "{left.type.sql}" at the same '
-            "column of the first table.",
-            node,
+            "column of the first table."
         )
+        raise env.make_error("INCOMPATIBLE_COLUMN_TYPE", text, node)
     return found
 
 

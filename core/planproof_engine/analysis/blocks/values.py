@@ -38,11 +38,8 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
-        raise env.make_error(
-            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
-            f"Invalid inline table: expected {width} columns in every row.",
-            node,
-        )
+        text = f"Invalid inline table: expected {width} columns in every row."
+        raise env.make_error("INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH", text, node)
     _refuse_computed(rows, node, env)
     names = [f"col{i + 1}" for i in range(width)]
     columns, typed = [], []
@@ -90,11 +87,8 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
         computed = content(evaluated) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(evaluated)
         late = not env.conf.before("4.0") and is_of_now(value)  # Such a value is taken as it is.
         if computed or (not late and any(_is_no_constant(e, env) for e in evaluated.walk())):
-            raise env.make_error(
-                "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
-                f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
-                node,
-            )
+            text = f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.'
+            raise env.make_error("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
 
 
 def _fold_type(expr: Expr) -> Expr | None:

@@ -35,11 +35,9 @@ def bind_binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node
     """`left symbol right`, as Spark resolves it by the operands' types."""
     if symbol in _RESOLVERS and (_is_temporal(left.type) or _is_temporal(right.type)):
         _refuse_mixed(symbol, left, right, ctx, node)
-        found = _RESOLVERS[symbol](left, right, ctx, node)
-        if found is not None:
+        if (found := _RESOLVERS[symbol](left, right, ctx, node)) is not None:
             return found
-    truth = _rewrite_truth(symbol, left, right, ctx, node)
-    if truth is not None:
+    if (truth := _rewrite_truth(symbol, left, right, ctx, node)) is not None:
         return truth
     always = compare_beyond_bigint(symbol, left, right)
     return call(symbol, [left, right], ctx, node) if always is None else Literal(always, BOOLEAN, str(always).lower())
@@ -172,8 +170,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
     if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
         left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
         return call("subtract_dates", [left, right], ctx, node)
-    times = _cast_to_times(left, right, ctx)
-    if times is not None:
+    if (times := _cast_to_times(left, right, ctx)) is not None:
         return call("subtract_times", times, ctx, node)
     if (_is_timestamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _is_timestamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
@@ -219,8 +216,7 @@ def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: q.Node) -> E
 
 def _multiply(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     for interval, number in ((left, right), (right, left)):
-        name = _INTERVAL_TIMES.get(_family(interval.type))
-        if name is not None:
+        if (name := _INTERVAL_TIMES.get(_family(interval.type))) is not None:
             return call(f"multiply_{name}", [interval, number], ctx, node)
     return None
 

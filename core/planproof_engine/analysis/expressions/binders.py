@@ -82,15 +82,11 @@ def _column(node: q.Node, ctx: Context) -> Expr:
 
 def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     """A dotted name: a lambda variable, column, alias to the left, outer column, session variable or bare function."""
-    if ctx.lambdas is not None:
-        variable = ctx.lambdas.find(ctx.key(parts[0]))
-        if variable is not None:
-            return ctx.env.fields.extract_fields(place_variable(variable, node.span, ctx.env.text), parts[1:])
-    found = _resolve_name(parts, node, ctx)
-    if found is not None:
+    if ctx.lambdas is not None and (variable := ctx.lambdas.find(ctx.key(parts[0]))) is not None:
+        return ctx.env.fields.extract_fields(place_variable(variable, node.span, ctx.env.text), parts[1:])
+    if (found := _resolve_name(parts, node, ctx)) is not None:
         return found
-    bare = find_bare_call(parts, ctx)
-    if bare is not None:
+    if (bare := find_bare_call(parts, ctx)) is not None:
         return call(bare, [], ctx, node)
     raise make_unresolved_error(parts, ctx, node)
 
@@ -109,8 +105,7 @@ def _resolve_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | 
         return over
     if found is not None:
         return found[0]
-    lateral = _find_lateral_alias(parts, node, ctx)
-    if lateral is not None:
+    if (lateral := _find_lateral_alias(parts, node, ctx)) is not None:
         return lateral
     if ctx.scope.outer is not None:
         bare = find_bare_call(parts, ctx)
@@ -135,11 +130,8 @@ def _find_lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> E
     if len(found) > 1 and ctx.clause == "HAVING":
         raise make_ambiguous_error(parts, [column_of(a) for a in found], ctx.env.origin(node))
     if len(found) > 1:
-        raise ctx.env.make_error(
-            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
-            f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches.",
-            node,
-        )
+        text = f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches."
+        raise ctx.env.make_error("AMBIGUOUS_LATERAL_COLUMN_ALIAS", text, node)
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
     column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
@@ -162,8 +154,7 @@ def _find_session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
 
 
 def _dot(node: q.Dot, ctx: Context) -> Expr:
-    parts = name_parts(node)
-    if parts:
+    if parts := name_parts(node):
         return add_span(bind_name(parts, node, ctx), node)
     child = bind(node.operand, ctx)
     return add_span(ctx.env.fields.extract(child, node.field.text), node)
@@ -342,11 +333,8 @@ def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     if found & SUBQUERY:
         subqueries.refuse_in_higher_order(ctx, node)
     if found & WINDOW and any(isinstance(a, Lambda) and _has_window_of_variable(a) for a in bound.args):
-        raise ctx.env.make_error(
-            "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-            "A window function inside a lambda function cannot see the lambda's variables.",
-            node,
-        )
+        text = "A window function inside a lambda function cannot see the lambda's variables."
+        raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _has_window_of_variable(function: Lambda) -> bool:

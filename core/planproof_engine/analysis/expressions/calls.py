@@ -52,14 +52,11 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     name = _name(node, ctx)
     key = name.lower()
     special = (_SPECIAL.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
-    if special is not None:
-        found = special(node, ctx, key)
-        if found is not None:
-            return found
+    if special is not None and (found := special(node, ctx, key)) is not None:
+        return found
     function = ctx.env.registry.find(key)
     if function is None or key in ctx.env.registry.internal:
-        routine = routines.find(name, ctx.env)
-        if routine is not None:
+        if (routine := routines.find(name, ctx.env)) is not None:
             return routines.call_scalar(routine, node, ctx)
         raise _make_unknown_error(name, function, node, ctx)
     if function.category is Category.TABLE:
@@ -67,11 +64,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
         )
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
-            node,
-        )
+        text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if key == "in" and ctx.conf.before("4.0"):
         raise _make_no_constructor_error(key, node, ctx)
     over = node.over
@@ -297,11 +291,8 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
         if ctx.conf.count_of_table_star:
             return []
         expand(star, ctx)
-        raise ctx.env.make_error(
-            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
-            "count(table.*) is not allowed. Use count(*) or name the columns.",
-            node,
-        )
+        text = "count(table.*) is not allowed. Use count(*) or name the columns."
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT", text, node)
     picks = isinstance(star, q.Star) and star.except_
     return [] if node.distinct or picks else [Literal(1, INT, "1")]
 
@@ -312,11 +303,8 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
         condition = "INTERNAL_ERROR" if ctx.conf.before("4.0") else "NON_FOLDABLE_ARGUMENT"
         raise ctx.env.make_error(condition, "`range` needs a constant, and takes no named arguments.", node)
     if not function.names:
-        raise ctx.env.make_error(
-            "NAMED_PARAMETERS_NOT_SUPPORTED",
-            f"Named parameters are not supported for function `{function.name}`.",
-            node,
-        )
+        text = f"Named parameters are not supported for function `{function.name}`."
+        raise ctx.env.make_error("NAMED_PARAMETERS_NOT_SUPPORTED", text, node)
 
 
 def _place_arguments(
@@ -341,12 +329,11 @@ def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Con
                 bound = cast_before_lambdas(function, bound, arguments, ctx)
             bound.append(bind_lambda(function, argument, at, bound, ctx))
         elif isinstance(argument, q.Lambda):
-            raise ctx.env.make_error(
-                "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
+            text = (
                 "A lambda function should only be used in a higher order function. "
-                f"However, its class is {function.name}.",
-                argument,
+                f"However, its class is {function.name}."
             )
+            raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION", text, argument)
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
     return add_identity(function, bound, ctx)
@@ -400,11 +387,8 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
         function = ctx.env.registry.find(name)
         if function is not None:
             check_arity(function, len(node.arguments))
-        raise AnalysisError(
-            "UNSUPPORTED_GROUPING_EXPRESSION",
-            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
-            ctx.env.origin(node),
-        )
+        said = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+        raise AnalysisError("UNSUPPORTED_GROUPING_EXPRESSION", said, ctx.env.origin(node))
     return None
 
 

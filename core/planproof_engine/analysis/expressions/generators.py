@@ -157,12 +157,11 @@ def make_columns(
 ) -> tuple[Column, ...]:
     """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
     if len(names) != len(outputs):
-        raise ctx.env.make_error(
-            "UDTF_ALIAS_NUMBER_MISMATCH",
+        text = (
             f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
-            f"expected {len(outputs)} aliases, but got {len(names)}.",
-            node,
+            f"expected {len(outputs)} aliases, but got {len(names)}."
         )
+        raise ctx.env.make_error("UDTF_ALIAS_NUMBER_MISMATCH", text, node)
     return tuple(
         Column(fresh_id(), name, data_type, nullable or outer, qualifier)
         for name, (_, data_type, nullable) in zip(names, outputs)

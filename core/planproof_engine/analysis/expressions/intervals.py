@@ -100,11 +100,8 @@ def from_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | Non
     if months_only:
         return _sum_months(units)
     if names & set(YEAR_MONTH_UNITS):
-        raise AnalysisError(
-            "_LEGACY_ERROR_TEMP_0029",
-            "Cannot mix year-month and day-time fields in one interval literal.",
-            origin,
-        )
+        said = "Cannot mix year-month and day-time fields in one interval literal."
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0029", said, origin)
     return _sum_micros(units, conf, origin)
 
 
@@ -203,11 +200,8 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
     units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
-        raise AnalysisError(
-            "INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION",
-            f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}.",
-            origin,
-        )
+        said = f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}."
+        raise AnalysisError("INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION", said, origin)
     # One space stands behind the days and a colon behind any other field. A field below another one has two digits at
     # most, and seconds alone have a fraction, of nine digits at most (`IntervalUtils.daySecondPatternString`).
     forms = [rf"\d{{1,{_LONGEST_FIRST[start]}}}", *[r"\d{1,2}"] * (len(units) - 1)]
@@ -248,8 +242,5 @@ def _read_months(body: str, negative: bool, conf: Conf, origin: Origin | None) -
 
 def _make_format_error(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
     noticed = "_WITH_NOTICE" if start in DAY_TIME_UNITS else ""  # It names a setting for the old format.
-    return AnalysisError(
-        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}",
-        f"Interval string {text!r} does not match the {start} to {end} format.",
-        origin,
-    )
+    said = f"Interval string {text!r} does not match the {start} to {end} format."
+    return AnalysisError(f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}", said, origin)

@@ -59,17 +59,11 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
     names = [p.text for p in node.parameters]
     keys = [ctx.key(n) for n in names]
     if len(set(keys)) != len(keys):
-        raise ctx.env.make_error(
-            "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
-            f"The lambda function has duplicate arguments: {', '.join(names)}.",
-            node,
-        )
+        text = f"The lambda function has duplicate arguments: {', '.join(names)}."
+        raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES", text, node)
     if len(names) not in place.takes:
-        raise ctx.env.make_error(
-            "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
-            f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
-            node,
-        )
+        text = f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}."
+        raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH", text, node)
     variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}

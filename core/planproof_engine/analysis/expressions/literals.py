@@ -85,22 +85,16 @@ _LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}
 
 def _require_finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
     if abs(value) > _LARGEST[single]:
-        raise AnalysisError(
-            "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}.",
-            origin,
-        )
+        said = f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}."
+        raise AnalysisError("INVALID_NUMERIC_LITERAL_RANGE", said, origin)
     return value
 
 
 def _make_integer(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
     value = int(text)
     if not -(2**bits) <= value < 2**bits:
-        raise AnalysisError(
-            "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {data_type.simple}.",
-            origin,
-        )
+        said = f"Numeric literal {text} is outside the valid range for {data_type.simple}."
+        raise AnalysisError("INVALID_NUMERIC_LITERAL_RANGE", said, origin)
     return Literal(value, data_type, str(value))
 
 
@@ -110,11 +104,8 @@ def _decimal(value: Number, origin: Origin | None = None) -> Literal:
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > 38:
-        raise AnalysisError(
-            "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
-            f"Decimal precision {precision} exceeds max precision 38.",
-            origin,
-        )
+        text = f"Decimal precision {precision} exceeds max precision 38."
+        raise AnalysisError("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", text, origin)
     return Literal(value, Decimal(precision, scale), format_decimal(value, scale))
 
 

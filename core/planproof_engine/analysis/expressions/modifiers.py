@@ -42,11 +42,8 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
     written = len(function.inputs) - 1
     if "order first" in function.modifiers and len(arguments) != written:
         sort_keys(node.within_group, ctx)
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
-            node,
-        )
+        text = f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if node.distinct and (within or not ctx.conf.before("4.0")):
         raise _make_within_group_error("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:
@@ -98,11 +95,8 @@ def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | 
     )
     words = [word for word, stands in said if stands]
     if _is_unsupported(function, words) or (node.nulls and not _is_of_groups(function)):
-        raise ctx.env.make_error(
-            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"The function `{function.name}` does not support {', '.join(words)}.",
-            node,
-        )
+        text = f"The function `{function.name}` does not support {', '.join(words)}."
+        raise ctx.env.make_error("INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX", text, node)
     return _filter(node.filter, ctx) if node.filter is not None else None
 
 
@@ -176,11 +170,8 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     if node.over is None and any(nests_aggregate(key.child) for key in keys):
         raise ctx.env.make_error("NESTED_AGGREGATE_FUNCTION", NESTED, node)
     if node.over is None and any(is_volatile(e) for e in (*found.args, *(key.child for key in keys))):
-        raise ctx.env.make_error(
-            "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
-            f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
-            node,
-        )
+        said = f"{pretty(found)}: the arguments of an aggregate function must be deterministic."
+        raise ctx.env.make_error("AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION", said, node)
     if "order" in function.modifiers and changes.get("distinct"):
         reason = _find_order_refusal(found, keys, ctx)
         if reason is not None:

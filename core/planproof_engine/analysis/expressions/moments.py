@@ -35,8 +35,7 @@ def make_invalid_error(kind: str, text: str, origin: Origin | None = None) -> An
 
 def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
-    word = _find_special_word("DATE", text, conf, origin)
-    if word is not None:
+    if (word := _find_special_word("DATE", text, conf, origin)) is not None:
         return _special_date(word, conf)
     found = re.fullmatch(_DATE, text)
     if not found:

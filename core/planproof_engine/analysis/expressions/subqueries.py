@@ -22,12 +22,11 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
     _refuse_in_lambda(ctx, node)
     plan, unread = _bind_inner(query, ctx, node)
     if len(plan.output) != len(values):
-        raise ctx.env.make_error(
-            "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
+        said = (
             f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
-            f"of columns in the output of the subquery ({len(plan.output)}).",
-            node,
+            f"of columns in the output of the subquery ({len(plan.output)})."
         )
+        raise ctx.env.make_error("DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH", said, node)
     if len(values) == 1 and isinstance(values[0].type, String) and isinstance(plan.output[0].type, String):
         # One text is compared in the collation that `x IN (column)` has.
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
@@ -37,11 +36,8 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
         same = same_structure(value.type, column.type)
         common = value.type if same else find_wider(value.type, column.type, ctx.conf)
         if common is None:
-            raise ctx.env.make_error(
-                "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
-                f'IN compares "{value.type.sql}" with "{column.type.sql}".',
-                node,
-            )
+            said = f'IN compares "{value.type.sql}" with "{column.type.sql}".'
+            raise ctx.env.make_error("DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH", said, node)
         if not is_orderable(common):
             text = f'IN over a query does not support ordering on type "{common.sql}".'
             raise ctx.env.make_error("DATATYPE_MISMATCH.INVALID_ORDERING_TYPE", text, node)
@@ -85,11 +81,8 @@ def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
     """Refuses a subquery inside a higher-order function, for those versions of Spark that do."""
     if ctx.lacks("subqueries checked in lambdas"):
         return
-    raise ctx.env.make_error(
-        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
-        "Subquery expressions are not supported within higher-order functions.",
-        node,
-    )
+    text = "Subquery expressions are not supported within higher-order functions."
+    raise ctx.env.make_error("UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION", text, node)
 
 
 def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:

@@ -83,11 +83,8 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
         return None
     made = list(dict.fromkeys(bind_plain_call(asked, ctx) for asked in _list_calls(parts)))
     if len(made) > 1:
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1039",
-            "Multiple time/session window expressions would result in a cartesian product of rows.",
-            node,
-        )
+        text = "Multiple time/session window expressions would result in a cartesian product of rows."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1039", text, node)
     return (made[0], Column(fresh_id(), made[0].function.name, made[0].type, made[0].nullable)) if made else None
 
 

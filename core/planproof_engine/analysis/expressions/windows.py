@@ -52,11 +52,8 @@ def bind_window(function: Call, window: q.Window, ctx: Context, node: q.Node) ->
         _check_frame(function, spec, order, frame, ctx, node)
     _check(function, ctx, node)
     if _takes_no_order(function) and (order or _has_moving_frame(spec, ctx)) and not ctx.env.lenient:
-        raise ctx.env.make_error(
-            "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
-            f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
-            node,
-        )
+        text = f"Cannot specify ORDER BY or a window frame for {pretty(function)}."
+        raise ctx.env.make_error("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC", text, node)
     for key, place in zip(partition, keys):
         refuse_partition_key(key, place, ctx.env)
     return Window(function, partition, order, frame, bounds, _prove(function, frame, ctx))
@@ -118,11 +115,8 @@ def _reads_query(node: q.Node) -> bool:
 
 def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:
     if function.category is Category.WINDOW and not (definition.order or definition.cluster):
-        raise ctx.env.make_error(
-            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
-            f"The window function `{function.name}` requires an ORDER BY in its window.",
-            node,
-        )
+        text = f"The window function `{function.name}` requires an ORDER BY in its window."
+        raise ctx.env.make_error("WINDOW_FUNCTION_FRAME_NOT_ORDERED", text, node)
 
 
 def _make_foreign_frame_error(function: Signature, ctx: Context, node: q.Node) -> Exception:
@@ -136,11 +130,8 @@ def _make_other_frame_error(shown: str, required: str, ctx: Context, node: q.Nod
 
 def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
     if function.function.category is Category.GENERATOR:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
-            f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.',
-            node,
-        )
+        text = f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.'
+        raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
 
 
 def _check(function: Call, ctx: Context, node: q.Node) -> None:
@@ -150,11 +141,8 @@ def _check(function: Call, ctx: Context, node: q.Node) -> None:
             "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
         )
     if function.distinct:
-        raise ctx.env.make_error(
-            "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
-            f"Distinct window functions are not supported: {pretty(function)}.",
-            node,
-        )
+        text = f"Distinct window functions are not supported: {pretty(function)}."
+        raise ctx.env.make_error("DISTINCT_WINDOW_FUNCTION_UNSUPPORTED", text, node)
 
 
 def _takes_no_order(function: Call) -> bool:
@@ -298,8 +286,7 @@ def _make_frame(
     function: Call, spec: q.WindowFrame | None, order: Sequence[Sort], ctx: Context
 ) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
-    own = function.function.traits.frame
-    if own is not None:
+    if (own := function.function.traits.frame) is not None:
         return _print_offset_frame(function) if own is Frame.OFFSET else own.value, ()
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"

@@ -176,12 +176,11 @@ def mark_outer(expr: Expr) -> Expr:
 
 
 def _make_base_error(expr: Expr, origin: Origin | None) -> AnalysisError:
-    return AnalysisError(
-        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    text = (
         f'Can\'t extract a value from "{pretty(expr)}". Need a complex type [STRUCT, ARRAY, MAP] '
-        f'but got "{expr.type.sql}".',
-        origin,
+        f'but got "{expr.type.sql}".'
     )
+    return AnalysisError("INVALID_EXTRACT_BASE_FIELD_TYPE", text, origin)
 
 
 def _make_text(name: str) -> Expr:

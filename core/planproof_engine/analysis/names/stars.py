@@ -62,11 +62,8 @@ def refuse_counted_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     group = node.group
     members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.make_error(
-            "STAR_GROUP_BY_POS",
-            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
-            members[0],
-        )
+        text = "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used."
+        raise ctx.env.make_error("STAR_GROUP_BY_POS", text, members[0])
 
 
 def _holds_star(node: q.Node, ctx: Context) -> bool:
@@ -113,8 +110,7 @@ def _may_backtrack(pattern: str) -> bool:
 
 
 def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
-    columns = ctx.scope.find_qualified(parts)
-    if columns:
+    if columns := ctx.scope.find_qualified(parts):
         return list(columns)
     outer = ctx.scope.outer
     while outer is not None:
@@ -134,11 +130,8 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     if is_of_files(parts, ctx):
         raise make_unresolved_error(tuple(parts), ctx, star)
     names = ", ".join(c.name for c in ctx.scope.columns)
-    raise ctx.env.make_error(
-        "CANNOT_RESOLVE_STAR_EXPAND",
-        f"Cannot resolve {'.'.join(parts)}.* given input columns [{names}].",
-        star,
-    )
+    text = f"Cannot resolve {'.'.join(parts)}.* given input columns [{names}]."
+    raise ctx.env.make_error("CANNOT_RESOLVE_STAR_EXPAND", text, star)
 
 
 def _list_fields(struct: Expr, data_type: Struct) -> list[Expr]:

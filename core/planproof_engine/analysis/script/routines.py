@@ -85,11 +85,8 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     args, columns = _bind_arguments(routine, node, ctx)
     around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
     if ctx.lambdas is not None or around:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
-            f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
-            node,
-        )
+        text = f"Lambda function with the SQL function `{routine.name}` in a higher order function."
+        raise ctx.env.make_error("UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF", text, node)
     body = _bind_body(routine, columns, ctx)
     returns = routine.node.returns
     # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
@@ -123,11 +120,8 @@ def call_table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
     if declared:
         if len(declared) != len(plan.output):
-            raise ctx.env.make_error(
-                "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
-                f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
-                node,
-            )
+            text = f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}."
+            raise ctx.env.make_error("USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH", text, node)
         typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
     qualifier = (routine.name.split(".")[-1],)
     output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _keep_evidence(e)) for name, e in typed)
@@ -194,16 +188,12 @@ def _type_of(column: q.ColumnDef) -> DataType:
 
 def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
     wanted = len(routine.node.parameters)
-    return ctx.env.make_error(
-        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}.",
-        node,
-    )
+    text = f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}."
+    return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
 
 
 def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
-    refused = check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
-    if refused is not None:
+    if (refused := check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")) is not None:
         raise ctx.env.make_mismatch_error(refused, node)
     return cast_unless_equal(value, target, ctx.conf)
 

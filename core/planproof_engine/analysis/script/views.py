@@ -56,8 +56,7 @@ def _find_problem(view: View, env: Environment) -> tuple[str, str] | None:
     if view.binding == "EVOLUTION":
         return None
     names = [name for name, _ in view.columns]
-    missing = next((name for name in names if name.lower() not in found), None)
-    if missing is not None:
+    if (missing := next((name for name in names if name.lower() not in found), None)) is not None:
         return (
             "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
             f"The SQL query of view `{view.name}` has an incompatible schema change and column {missing} cannot be "

@@ -65,8 +65,7 @@ def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
         return check_inputs(args, [BINARY, ANY_STRING])
     pairs = (len(args) - 1) // 2
     for key in args[1 : 1 + 2 * pairs : 2]:
-        refused = _check_comparison([args[0], key], conf)
-        if refused is not None:
+        if (refused := _check_comparison([args[0], key], conf)) is not None:
             return refused
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
     values = cast_to_common([*_decode_values(args), *missing], conf)

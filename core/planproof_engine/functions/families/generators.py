@@ -129,8 +129,7 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
         if not is_foldable(arg):
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
-        failure = find_failure(arg, conf)
-        if failure is not None:
+        if (failure := find_failure(arg, conf)) is not None:
             return Mismatch(failure, f"the `{name}` of `range` cannot be computed.", whole=True)
         target = INT if place == 3 else LONG
         fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None

@@ -46,8 +46,7 @@ def _shape(pattern: Expr) -> str | None:
     if text is None:
         return None
     shape = str(text).upper()
-    condition = numberformat.find_refusal(shape)
-    if condition is not None:
+    if (condition := numberformat.find_refusal(shape)) is not None:
         raise Mismatch(f"INVALID_FORMAT.{condition}", f"The format is invalid: '{shape}'.")
     return shape
 

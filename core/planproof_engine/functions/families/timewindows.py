@@ -95,8 +95,7 @@ def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     size = _duration(args[1])
     slide = _duration(args[2]) if len(args) > 2 else size
     start = _duration(args[3]) if len(args) > 3 else 0
-    refused = _check_moment(args, conf)
-    if refused is not None:
+    if (refused := _check_moment(args, conf)) is not None:
         return refused
     if size <= 0 or slide <= 0:
         return Mismatch("VALUE_OUT_OF_RANGE", "the durations of a window must be positive.")

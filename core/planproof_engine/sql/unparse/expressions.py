@@ -95,8 +95,7 @@ def _write_moved_days(call: x.Call) -> str | None:
 
 def _write_call(call: x.Call) -> str:
     name = call.function.name
-    days = _write_moved_days(call)
-    if days is not None:
+    if (days := _write_moved_days(call)) is not None:
         return days
     if name == "struct":
         return _write_struct(call)
