@@ -132,10 +132,6 @@ def is_div_operand(t: DataType) -> bool:
     return t == LONG or isinstance(t, (Decimal, Interval))
 
 
-def _is_boolean(t: DataType) -> bool:
-    return t in (BOOLEAN, VOID)
-
-
 def _cast_bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     """Two operands of type void take the type that the operator expects (`ExpectsInputTypes`)."""
     return _promote(args, target, conf) if all(a.type == VOID for a in args) else args
@@ -203,7 +199,7 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
     ready = meet_decimals(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
-    return _cast_bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
+    return _cast_bare_nulls(meet(ready, conf, lambda t: t in (BOOLEAN, VOID)), BOOLEAN, conf)
 
 
 DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]

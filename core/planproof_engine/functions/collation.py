@@ -32,10 +32,6 @@ def _at(*places: int) -> Places:
     return lambda count: [p for p in places if p < count]
 
 
-def _case_values(count: int) -> Sequence[int]:
-    return [*range(1, count, 2), *([count - 1] if count % 2 else [])]
-
-
 MERGING: dict[str, Places] = {
     **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
     **dict.fromkeys(
@@ -45,7 +41,7 @@ MERGING: dict[str, Places] = {
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
     **dict.fromkeys(("lag", "lead"), _at(0, 2)),
-    "when": _case_values,
+    "when": lambda count: [*range(1, count, 2), *([count - 1] if count % 2 else [])],
 }
 """Functions whose result may have an open collation, with the places of the strings that meet."""
 

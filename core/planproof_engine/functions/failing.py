@@ -271,17 +271,15 @@ def _is_no_zone(name: str, args: Sequence[Expr]) -> bool:
     return looks and not is_region(name) and is_region("US/Pacific")
 
 
-def _is_no_bit(place: int, args: Sequence[Expr]) -> bool:
-    return not 0 <= place <= _BITS.get(args[0].type, place)
-
-
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
 
 _READING = ("to_date", "to_timestamp", "to_unix_timestamp", "unix_timestamp")
 
 _ALWAYS: Mapping[str, Rule] = {
     **dict.fromkeys(_PATTERNS, _is_malformed),
-    **dict.fromkeys(("bit_get", "getbit"), _make_value_rule(1, _is_no_bit)),
+    **dict.fromkeys(
+        ("bit_get", "getbit"), _make_value_rule(1, lambda place, args: not 0 <= place <= _BITS.get(args[0].type, place))
+    ),
     **dict.fromkeys(("date_format", "from_unixtime"), _make_pattern_rule(_LETTERS, parses=False)),
     **dict.fromkeys(("from_utc_timestamp", "to_utc_timestamp"), _make_value_rule(1, _is_no_zone, str)),
     **dict.fromkeys(_READING, _make_pattern_rule(_LETTERS + "Qq", parses=True)),

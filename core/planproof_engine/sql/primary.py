@@ -171,17 +171,13 @@ def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
 
 def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
     node = q.Star(qualifier)
-    if c.kind == "EXCEPT" and c.peek() == "(" and _has_except(c):
+    if c.kind == "EXCEPT" and c.peek() == "(" and "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2):
         c.advance()
         c.advance()
         names = c.read_list(multipart)
         c.take(")")
         node.except_ = [column(c, name) for name in names]
     return c.place(node, start)
-
-
-def _has_except(c: Cursor) -> bool:
-    return "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2)
 
 
 def multipart(c: Cursor) -> list[q.Identifier]:

@@ -68,10 +68,6 @@ def _null(node: q.Null, ctx: Context) -> Expr:
     return literals.NULL
 
 
-def _typed_literal(node: q.TypedLiteral, ctx: Context) -> Expr:
-    return add_span(literals.typed(node, ctx.conf), node)
-
-
 def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
     return add_span(literals.interval(node, ctx.conf), node)
 
@@ -238,10 +234,6 @@ def _binary_call(name: str) -> Binder:
 def _negated_binary(symbol: str) -> Binder:
     inner = _binary(symbol)
     return lambda node, ctx: add_span(call("not", [inner(node, ctx)], ctx, node), node)
-
-
-def _neg(node: q.Neg, ctx: Context) -> Expr:
-    return add_span(negate(bind(node.operand, ctx), ctx, node), node)
 
 
 def _between(node: q.Between, ctx: Context) -> Expr:
@@ -415,7 +407,7 @@ BINDERS: dict[type, Binder] = {
     q.Literal: _literal,
     q.Boolean: _boolean,
     q.Null: _null,
-    q.TypedLiteral: _typed_literal,
+    q.TypedLiteral: lambda node, ctx: add_span(literals.typed(node, ctx.conf), node),
     q.IntervalLiteral: _interval,
     q.Column: _column,
     q.Identifier: _column,
@@ -425,7 +417,7 @@ BINDERS: dict[type, Binder] = {
     q.TryCast: _cast,
     q.Call: _call,
     q.SpecialCall: _call,
-    q.Neg: _neg,
+    q.Neg: lambda node, ctx: add_span(negate(bind(node.operand, ctx), ctx, node), node),
     q.Pos: _unary_call("positive"),
     q.BitwiseNot: _unary_call("~"),
     q.Not: _unary_call("not"),

@@ -364,10 +364,6 @@ def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
     return evolve(call(node.form, args, ctx, node), span=node.span)
 
 
-def _try_arithmetic(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    return bind_try(node, ctx, name)
-
-
 def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None and node.over is not None and not ctx.conf.before("4.0"):
         text = f"Expression `{name}` not supported within a window function."
@@ -436,7 +432,7 @@ _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "extract": _extract,
     "timestampadd": _unit_call,
     "timestampdiff": _unit_call,
-    **dict.fromkeys(list_names(lambda function: bool(function.tries)), _try_arithmetic),
+    **dict.fromkeys(list_names(lambda function: bool(function.tries)), bind_try),
     "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,

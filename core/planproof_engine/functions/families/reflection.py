@@ -63,10 +63,6 @@ _PACKAGES = re.compile(
 """Where a class may be: Java alone may add one to its own packages (`ClassLoader.defineClass`)."""
 
 
-def _letter(t: DataType) -> str | None:
-    return "T" if is_string(t) else _LETTERS.get(t)
-
-
 def _takes(parameters: str, given: str) -> bool:
     fits = (p == g or p == "O" or (p == "C" and g == "T") for p, g in zip(parameters, given))
     return len(parameters) == len(given) and all(fits)
@@ -79,7 +75,7 @@ def _check(args: Args, conf: Conf) -> Mismatch | None:
     named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
     if None in named:
         return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
-    letters = [_letter(a.type) for a in args[2:]]
+    letters = ["T" if is_string(a.type) else _LETTERS.get(a.type) for a in args[2:]]
     strange = next((a.type for a, letter in zip(args[2:], letters) if letter is None), None)
     if strange is not None:
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'a method takes booleans, numbers and strings, not "{strange.sql}".')

@@ -37,10 +37,6 @@ def _write_from(plan: p.Plan) -> str:
     return "" if isinstance(plan, p.OneRow) else f"FROM ({write_node(plan)})"
 
 
-def _write_one_row(plan: p.OneRow) -> str:
-    return _write_select((), "")
-
-
 def _write_scan(plan: p.Scan) -> str:
     if plan.recursive:
         items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
@@ -260,7 +256,7 @@ def _write_script(plan: p.Script) -> str:
 
 
 WRITERS: dict[type, Writer] = {
-    p.OneRow: _write_one_row,
+    p.OneRow: lambda plan: _write_select((), ""),
     p.Scan: _write_scan,
     p.Values: _write_values,
     p.Project: _write_project,
