@@ -15,7 +15,7 @@ from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Column as Column
 from planproof_engine.expr.tree import Expr as Expr
-from planproof_engine.expr.tree import Plan
+from planproof_engine.expr.tree import Plan, handed_on
 from planproof_engine.expr.tree import Span as Span
 from planproof_engine.expr.tree import Subquery as Subquery
 from planproof_engine.expr.tree import fresh_id as fresh_id
@@ -36,13 +36,8 @@ class SameValue(OverChild):
 
     __slots__ = ()
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.child.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.child.nullable
+    type = handed_on("child.type")
+    nullable = handed_on("child.nullable")
 
 
 @record(frozen=True, slots=True)
@@ -81,17 +76,9 @@ class Outer(Expr):
 
     column: Column = field(metadata=NO_PART)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.column.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.column.nullable
-
-    @property
-    def evidence(self) -> str | None:
-        return self.column.evidence
+    type = handed_on("column.type")
+    nullable = handed_on("column.nullable")
+    evidence = handed_on("column.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -113,13 +100,8 @@ class Lambda(Expr):
     body: Expr
     span: Span | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.body.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.body.nullable
+    type = handed_on("body.type")
+    nullable = handed_on("body.nullable")
 
 
 @record(frozen=True, slots=True)
@@ -245,9 +227,7 @@ class Alias(SameValue):
     id: int
     explicit: bool = True
 
-    @property
-    def evidence(self) -> str | None:
-        return self.child.evidence
+    evidence = handed_on("child.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -260,9 +240,7 @@ class LateralReference(SameValue):
     child: Expr
     name: str
 
-    @property
-    def evidence(self) -> str | None:
-        return self.child.evidence
+    evidence = handed_on("child.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -273,9 +251,7 @@ class Nulled(Expr):
     expr: Expr = field(metadata=NO_PART)
     nullable: bool = True
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.expr.type
+    type = handed_on("expr.type")
 
 
 @record(frozen=True, slots=True)
@@ -298,13 +274,8 @@ class Window(Expr):
     bounds: tuple[Expr, ...] = ()
     known: str | None = field(default=None, compare=False)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.call.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.call.nullable
+    type = handed_on("call.type")
+    nullable = handed_on("call.nullable")
 
     @property
     def evidence(self) -> str | None:

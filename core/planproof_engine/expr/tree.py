@@ -11,6 +11,8 @@ import builtins
 import itertools
 from collections.abc import Iterator
 from dataclasses import field
+from operator import attrgetter
+from typing import Any
 
 from planproof_engine.expr.parts import name_parts
 from planproof_engine.records import record
@@ -25,6 +27,11 @@ _ids = itertools.count(1)
 def fresh_id() -> int:
     """An id that no other column or variable of this process has."""
     return next(_ids)
+
+
+def handed_on(path: str) -> Any:
+    """A property of a node that says what one of its parts says."""
+    return property(attrgetter(path))
 
 
 class Expr:

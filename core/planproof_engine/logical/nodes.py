@@ -22,6 +22,7 @@ from planproof_engine.expr.nodes import (
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Plan as Plan
 from planproof_engine.expr.tree import field_of as field_of
+from planproof_engine.expr.tree import handed_on
 from planproof_engine.records import evolve, record
 
 
@@ -42,13 +43,8 @@ class PassThrough(Unary):
 
     __slots__ = ()
 
-    @property
-    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
-        return self.child.output
-
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
+    output = handed_on("child.output")
+    projected = handed_on("child.projected")
 
 
 @record(frozen=True, slots=True)
@@ -109,9 +105,7 @@ class Filter(Unary):
         proved = not_null_columns(self.condition)
         object.__setattr__(self, "output", tuple(_add_evidence(c, proved, "a filter") for c in self.child.output))
 
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
+    projected = handed_on("child.projected")
 
 
 INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"
