@@ -272,17 +272,3 @@ def find_evidence(function: Signature, args: Sequence[Expr], conf: Conf) -> str 
 def _make_certain(arg: Expr) -> Expr:
     """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
     return Column(0, "", arg.type, False)
-
-
-__all__ = [
-    "apply",
-    "can_cast",
-    "cast",
-    "cast_to_common",
-    "cast_unless_equal",
-    "cast_unless_same",
-    "check_arity",
-    "check_cast",
-    "check_kinds",
-    "coerce_arguments",
-]

@@ -180,8 +180,7 @@ def _skip_interval(c: Cursor) -> None:
         if c.kind in units:
             c.advance()
             if c.kind == "TO" and c.peek() in last:
-                c.advance()
-                c.advance()
+                c.advance(2)
             return
 
 

@@ -73,8 +73,7 @@ def _negation(c: Cursor) -> q.Node:
         return c.place(q.Not(_negation(c)), start)
     if kind == "EXISTS" and c.peek() == "(" and is_query_at(c, c.i + 2):
         start = c.start
-        c.advance()
-        c.advance()
+        c.advance(2)
         node = q.Exists(c.rules.query(c))
         c.take(")")
         return c.place(node, start)

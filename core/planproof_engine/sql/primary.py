@@ -148,8 +148,7 @@ def parse_dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     while c.kind == ".":
         following = c.peek()
         if following == "*":
-            c.advance()
-            c.advance()
+            c.advance(2)
             return _star(c, start, parts)
         if following not in WORDS:
             break
@@ -172,8 +171,7 @@ def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
 def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
     node = q.Star(qualifier)
     if c.kind == "EXCEPT" and c.peek() == "(" and "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2):
-        c.advance()
-        c.advance()
+        c.advance(2)
         names = c.read_list(multipart)
         c.take(")")
         node.except_ = [column(c, name) for name in names]
@@ -235,9 +233,7 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
     """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
     start = c.start
     c.take("IDENTIFIER")
-    c.take("(")
-    argument = c.rules.expression(c)
-    c.take(")")
+    argument = c.enclosed(c.rules.expression)
     text = constant_text(argument)
     if text is None:
         return c.place(q.IdentifierClause(argument), start)

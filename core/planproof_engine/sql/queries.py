@@ -74,9 +74,7 @@ def _cte(c: Cursor) -> q.CTE:
     alias = c.place(q.TableAlias(name, columns), start)
     most = number(c) if c.skip_all("MAX", "RECURSION", "LEVEL") else None
     c.skip("AS")
-    c.take("(")
-    inner = query(c)
-    c.take(")")
+    inner = c.enclosed(query)
     return c.place(q.CTE(alias, most, inner), start)
 
 

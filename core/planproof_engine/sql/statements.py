@@ -112,13 +112,9 @@ def _set_statement(c: Cursor) -> q.Node:
 
 
 def _set_row(c: Cursor) -> SetVariable:
-    c.take("(")
-    names = c.read_list(lambda c: column(c, multipart(c)))
-    c.take(")")
+    names = c.enclosed(lambda c: c.read_list(lambda c: column(c, multipart(c))))
     c.take("=")
-    c.take("(")
-    rows = query(c)
-    c.take(")")
+    rows = c.enclosed(query)
     return SetVariable(names=names, query=rows)
 
 
