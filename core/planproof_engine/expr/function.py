@@ -12,15 +12,15 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
 from planproof_engine.records import record
-from planproof_engine.types import DataType
 from planproof_engine.types.kinds import Expected
 
 Args = Sequence[Expr]
-TypeRule = Callable[[Args, Conf], DataType]
+TypeRule = Callable[[Args, Conf], dt.DataType]
 NullRule = Callable[[Args, Conf], bool]
 
 
@@ -84,7 +84,7 @@ class LambdaOf:
 
 
 Input = Expected | Optional | Many | LambdaOf
-Variables = Callable[[Args, int], Sequence[tuple[DataType, bool]]]
+Variables = Callable[[Args, int], Sequence[tuple[dt.DataType, bool]]]
 """Takes the bound arguments before a lambda, and the lambda's position; gives (type, nullable) of each parameter that
 the lambda may take."""
 
@@ -191,7 +191,7 @@ class Signature:
 
     name: str
     inputs: tuple[Input, ...]
-    returns: DataType | TypeRule
+    returns: dt.DataType | TypeRule
     nullable: NullRule = EITHER
     traits: Traits = UNSTATED
     coerce: Coerce = Coerce.IMPLICIT
@@ -216,7 +216,7 @@ class Signature:
     spark: str | Callable[..., Any] | None = None
     evidence: Callable[[Args], str | None] | None = None
     flag_holds: Callable[[Args], bool] | None = None
-    columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)
+    columns: Callable[[Args, Conf], Sequence[tuple[str, dt.DataType, bool]]] | None = field(default=None)
 
     def __repr__(self) -> str:
         return f"Signature({self.name})"

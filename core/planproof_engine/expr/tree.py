@@ -14,10 +14,10 @@ from dataclasses import field
 from operator import attrgetter
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr.parts import name_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.types import DataType
 
 Span = tuple[int, int]
 
@@ -39,7 +39,7 @@ class Expr:
 
     __slots__ = ()
 
-    type: DataType
+    type: dt.DataType
     nullable: bool
 
     def __init_subclass__(cls) -> None:
@@ -87,7 +87,7 @@ class Column(Expr):
 
     id: int
     name: str = field(compare=False)
-    type: DataType = field(compare=False)
+    type: dt.DataType = field(compare=False)
     nullable: bool = field(compare=False)
     qualifier: tuple[str, ...] = field(default=(), compare=False)
     known: str | None = field(default=None, compare=False)

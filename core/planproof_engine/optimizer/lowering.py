@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
     Alias,
@@ -37,7 +38,6 @@ from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql.splice import splice
-from planproof_engine.types import BOOLEAN, INT, STRING
 
 Enclosing = tuple[tuple[Call, Lambda], ...]
 """The calls around an expression, the outermost first, each with its lambda."""
@@ -349,7 +349,7 @@ class _Root:
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
         known = next((g for g in found if g.depth >= len(enclosing)), None)
         if known is None:
-            known = self.add_argument(Literal(False, BOOLEAN, "false"), len(enclosing), enclosing)
+            known = self.add_argument(Literal(False, dt.BOOLEAN, "false"), len(enclosing), enclosing)
         return Given(known.argument, len(enclosing))
 
     def _find_carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
@@ -424,10 +424,12 @@ def _write_constant(literal: Literal) -> str:
     """A text for the constant that keeps its type. Printed as 2.0, the double `2D` would become a decimal."""
     if literal.sql is not None:
         return literal.sql
-    if literal.value is None or isinstance(literal.value, bool) or literal.type == INT:
+    if literal.value is None or isinstance(literal.value, bool) or literal.type == dt.INT:
         return literal.text
     text = literal.text.replace("\\", "\\\\").replace("'", "\\'")
-    return literal.text if "'" in literal.text and literal.type != STRING else f"CAST('{text}' AS {literal.type.sql})"
+    return (
+        literal.text if "'" in literal.text and literal.type != dt.STRING else f"CAST('{text}' AS {literal.type.sql})"
+    )
 
 
 def _depth_of(variable: int, enclosing: Enclosing) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from planproof_engine import types as dt
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -31,7 +32,6 @@ from planproof_engine.logical.nodes import Aggregate, Plan
 from planproof_engine.logical.rewrite import find_changes
 from planproof_engine.optimizer.laws import is_item
 from planproof_engine.quoting import quote_name
-from planproof_engine.types import BOOLEAN, INT
 
 Edit = tuple[int, int, str]
 
@@ -238,9 +238,9 @@ class _Writer:
 def _write_literal(literal: Literal) -> str:
     if literal.value is None:
         return "NULL"
-    if literal.type == BOOLEAN:
+    if literal.type == dt.BOOLEAN:
         return "true" if literal.value else "false"
-    if literal.type == INT and isinstance(literal.value, int):
+    if literal.type == dt.INT and isinstance(literal.value, int):
         return str(literal.value)
     raise CannotRender(f"no text for a literal of type {literal.type.simple}")
 

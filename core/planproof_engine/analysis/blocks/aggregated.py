@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
@@ -50,7 +51,6 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import STRING
 
 
 class Keys:
@@ -108,7 +108,7 @@ def canonicalize(expr: Expr, *, within: bool = True) -> Expr:
         if isinstance(e, Call) and e.function.traits.commutative:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
-            return evolve(e, plan=Filter(Literal(_read(e.plan), STRING, ""), OneRow()))
+            return evolve(e, plan=Filter(Literal(_read(e.plan), dt.STRING, ""), OneRow()))
         return _renumber_variables(e) if isinstance(e, Lambda) else e
 
     return transform_up(drop_names(expr) if within else expr, change)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
@@ -22,7 +23,6 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import INT
 
 Sets = tuple[tuple[int, ...], ...]
 Positions = tuple[int, ...]
@@ -230,11 +230,11 @@ class _Clause:
         refuse_group(chosen, node, self.ctx.env)
         # An older Spark keeps the position of a whole number, which it would take for a position in turn.
         kept = _is_integer(chosen) and self.ctx.lacks("aliases of keys as what they name")
-        return Literal(at, INT, str(at)) if kept else chosen
+        return Literal(at, dt.INT, str(at)) if kept else chosen
 
 
 def _is_integer(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type == INT
+    return isinstance(expr, Literal) and expr.type == dt.INT
 
 
 def find_aggregate(expr: Expr) -> Call | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
@@ -24,28 +25,8 @@ from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Decimal,
-    Interval,
-    Map,
-    Nanos,
-    Time,
-    is_numeric,
-    is_string,
-    same_type,
-)
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
-from planproof_engine.types.nodes import INTEGRAL
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -55,7 +36,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     keys = [bind(c, ctx) for c in node.columns]
     aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
-        if isinstance(key.type, Map):
+        if isinstance(key.type, dt.Map):
             raise env.make_error(
                 "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
             )
@@ -114,7 +95,7 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
 
 def _picks_first(aggregate: Expr) -> bool:
     """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
-    return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
+    return aggregate.type in (dt.BOOLEAN, dt.DOUBLE, dt.FLOAT, *dt.INTEGRAL) or isinstance(aggregate.type, dt.Decimal)
 
 
 def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
@@ -153,15 +134,15 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
     """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
-    if not (ctx.conf.ansi and isinstance(member, Literal) and is_string(member.type)):
+    if not (ctx.conf.ansi and isinstance(member, Literal) and dt.is_string(member.type)):
         return
     text = member.value
-    if is_numeric(key.type):
+    if dt.is_numeric(key.type):
         try:
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
             raise ctx.env.make_mismatch_error(mismatch, node) from None
-    elif (key.type == BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == DATE and not is_date(text)):
+    elif (key.type == dt.BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == dt.DATE and not is_date(text)):
         raise ctx.env.make_error(
             "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
         )
@@ -184,17 +165,17 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Literal):
         if value.value is None:
             return "null"
-        if value.type in (TIMESTAMP, TIMESTAMP_NTZ) or isinstance(value.type, (Nanos, Time)):
+        if value.type in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or isinstance(value.type, (dt.Nanos, dt.Time)):
             return value.text.split("'")[1]
-        if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
+        if value.type in (dt.DATE, dt.STRING) or isinstance(value.type, dt.Decimal):
             return str(value.value)
-        plain = is_string(value.type) or "'" not in value.text or isinstance(value.type, Interval)
+        plain = dt.is_string(value.type) or "'" not in value.text or isinstance(value.type, dt.Interval)
         if isinstance(value.value, (bool, int, float, str)) and plain:
             return value.text
     if (
         isinstance(value, Cast)
         and isinstance(value.child, Literal)
-        and (value.child.value is None or same_type(value.type, STRING))
+        and (value.child.value is None or dt.same_type(value.type, dt.STRING))
     ):
         return _cast_to_text(value.child, ctx, node)
     if isinstance(value, Call) and value.function.name in _BRACKETS:
@@ -212,18 +193,18 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
 
 def _compute_text(value: Expr, conf: Conf) -> str | None:
     """A computed constant, cast to a string; None where its text is not known."""
-    if value.type == BINARY and isinstance(value, Literal):
+    if value.type == dt.BINARY and isinstance(value, Literal):
         try:
             return bytes.fromhex(value.value).decode()
         except ValueError:
             return None
     text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
-    if value.type == DATE and isinstance(text, str) and is_date(text):
+    if value.type == dt.DATE and isinstance(text, str) and is_date(text):
         return str(date(text, conf).value)
     return find_text(value)
 
 
-def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:
+def _find_value_type(types: Sequence[dt.DataType], node: q.Node, env: Environment) -> dt.DataType | None:
     """The type at which values meet (`UnpivotTypeCoercion`). In 4.3 it is that with ANSI off: a BIGINT beside a FLOAT
     becomes a FLOAT, and up to 4.1 a DOUBLE. Of 4.2 it is not known."""
     old, new = (find_wider_without_strings(types, c) for c in (env.conf, evolve(env.conf, ansi=False)))
@@ -261,7 +242,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     for entry, members in zip(node.columns, sets):
         env.growth.add(1, len(child.output))
         text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
-        items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
+        items = [*kept, Alias(Literal(text, dt.STRING, text), node.name.text, fresh_id())]
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]

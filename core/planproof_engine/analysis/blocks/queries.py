@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.pipes import bind_pipe
 from planproof_engine.analysis.blocks.recursion import bind_recursive_cte, refers
@@ -34,7 +35,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import STRING, Char, DataType, Varchar
 
 add_binders(BINDERS)
 
@@ -197,16 +197,16 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
     """SELECT TRANSFORM: the script gives text, except for columns to which AS gives a type."""
     child = bind_select(node, env, outer).plan
     if node.columns is None:
-        typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
+        typed: list[tuple[str, dt.DataType]] = [("key", dt.STRING), ("value", dt.STRING)]
     else:
         typed = [(d.name.text, _declared_type(d, env)) for d in node.columns]
     output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
     return Script(node.script, child, output), None
 
 
-def _declared_type(column: q.ColumnDef, env: Environment) -> DataType:
-    found = column.type.data_type if column.type is not None else STRING
-    return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
+def _declared_type(column: q.ColumnDef, env: Environment) -> dt.DataType:
+    found = column.type.data_type if column.type is not None else dt.STRING
+    return dt.STRING if isinstance(found, (dt.Char, dt.Varchar)) and not env.conf.preserve_char_varchar else found
 
 
 def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.names.scope import Scope
@@ -27,7 +28,6 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import DataType, same_type
 from planproof_engine.types.coercion import find_wider, merge_union_types
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
@@ -89,16 +89,16 @@ def bind_recursive_cte(
     return Recursion(itself, both, tuple(made))
 
 
-def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
+def _list_differing_types(plan: Plan, types: Sequence[dt.DataType], env: Environment) -> list[dt.DataType | None]:
     """Of each column the type that it is to have; None where it has that type but for nested flags."""
     cased = env.conf.case_sensitive
-    return [None if same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
+    return [None if dt.same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
 
 
-def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
+def _merge(first: dt.DataType, then: dt.DataType, cte: q.CTE, env: Environment) -> dt.DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 casts nothing, but merges
     what differs in digits or units (`StructType.unionLikeMerge`)."""
-    if same_type(first, then, env.conf.case_sensitive):
+    if dt.same_type(first, then, env.conf.case_sensitive):
         return first
     strict = env.lacks("recursion as it is")
     found = merge_union_types(first, then) if strict else find_wider(first, then, env.conf)

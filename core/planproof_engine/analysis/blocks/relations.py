@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
@@ -40,7 +41,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import TIMESTAMP, Char, drop_lengths
 from planproof_engine.types.casts import can_cast
 
 From = tuple[Plan, Scope]
@@ -119,7 +119,7 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
     moment = bind(version.at, Context(env, _make_scope((), env, None)))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
     reason = ""
-    if unreadable or not can_cast(moment.type, TIMESTAMP, ansi=True):
+    if unreadable or not can_cast(moment.type, dt.TIMESTAMP, ansi=True):
         reason = "INPUT"
     elif is_volatile(moment):
         reason = "NON_DETERMINISTIC"
@@ -212,14 +212,14 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
         Column(
             fresh_id(),
             f.name,
-            f.type if env.conf.preserve_char_varchar else drop_lengths(f.type),
+            f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type),
             f.nullable or node.is_stream,
             qualifier,
             f.evidence if f.nullable and not node.is_stream else None,
         )
         for f in relation.schema
     )
-    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, Char)}
+    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, dt.Char)}
     return Scan(relation.name, output, padded=padded)
 
 

@@ -5,6 +5,7 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -22,7 +23,6 @@ from planproof_engine.logical.nodes import Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import FLOAT, STRING, DataType
 from planproof_engine.types.coercion import find_wider_without_strings
 
 
@@ -95,7 +95,7 @@ def _fold_type(expr: Expr) -> Expr | None:
     """The constant that a call is which asks of its argument the type alone, whatever that argument is: it is foldable
     (`TypeOf`), or becomes a literal (`Collation`)."""
     asks = isinstance(expr, Call) and expr.function.name in ("collation", "typeof")
-    return Literal("", STRING, "") if asks else None
+    return Literal("", dt.STRING, "") if asks else None
 
 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
@@ -162,12 +162,12 @@ def _undo_coercion(expr: Expr) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "nanvl":
         return expr
     first = expr.args[0]
-    if not isinstance(first, Cast) or first.written or first.child.type != FLOAT:
+    if not isinstance(first, Cast) or first.written or first.child.type != dt.FLOAT:
         return expr
-    return evolve(expr, args=(first.child, *expr.args[1:]), type=FLOAT)
+    return evolve(expr, args=(first.child, *expr.args[1:]), type=dt.FLOAT)
 
 
-def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> dt.DataType:
     first = values[0].type
     if all(v.type == first for v in values):
         return first

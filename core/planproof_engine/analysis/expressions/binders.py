@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
@@ -48,7 +49,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, Array, DataType, Map, String, drop_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -165,10 +165,12 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
         if not is_checked(error):
             raise
         given = child.type
-        if not isinstance(given, (Array, Map)):
+        if not isinstance(given, (dt.Array, dt.Map)):
             ctx.env.fields.extract_item(child, literals.NULL)  # A rule looks at it, whatever its key is.
         of_texts = (
-            isinstance(given, Map) and isinstance(given.key, String) and bool(name_parts(drop_parentheses(node.index)))
+            isinstance(given, dt.Map)
+            and isinstance(given.key, dt.String)
+            and bool(name_parts(drop_parentheses(node.index)))
         )
         if not of_texts or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise
@@ -199,14 +201,14 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
     return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=node.span, ignored=ignored)
 
 
-def _drop_lengths(given: DataType, ctx: Context) -> DataType:
+def _drop_lengths(given: dt.DataType, ctx: Context) -> dt.DataType:
     """A cast to char or varchar, at any depth, is one to string, unless the setting keeps the length.
 
     Before Spark 4.2 a written UTF8_BINARY is the default string.
     """
-    if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
-        return STRING
-    return given if ctx.conf.preserve_char_varchar else drop_lengths(given)
+    if isinstance(given, dt.String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
+        return dt.STRING
+    return given if ctx.conf.preserve_char_varchar else dt.drop_lengths(given)
 
 
 def _binary(symbol: str) -> Binder:
@@ -256,7 +258,7 @@ def _is(node: q.Is, ctx: Context) -> Expr:
         found = bind_binary("<=>", operand, _boolean(test, ctx), ctx, node)
         return add_span(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
-        operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
+        operand = cast_unless_equal(operand, dt.BOOLEAN, ctx.conf)
         if _is_as_parsed(operand):
             return add_span(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
     return add_span(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
@@ -384,22 +386,22 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     """`v:a.b[0]`: what `variant_get` reads at that path. On Databricks the operand may be a text of JSON, and what is
     found a text."""
     child = bind(node.operand, ctx)
-    reads_text = ctx.env.conf.databricks and child.type == STRING
-    if child.type != VARIANT and not reads_text:
+    reads_text = ctx.env.conf.databricks and child.type == dt.STRING
+    if child.type != dt.VARIANT and not reads_text:
         raise ctx.env.make_error(
             "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
         )
     path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
     reads = "get_json_object" if reads_text else "variant_get"
-    found = add_span(call(reads, [child, Literal(text, STRING, text)], ctx, node), node)
+    found = add_span(call(reads, [child, Literal(text, dt.STRING, text)], ctx, node), node)
     name = _last_key(path)
     return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 
 
 def _collate(node: q.Collate, ctx: Context) -> Expr:
     name = node.collation.parts[-1].text
-    return call("collate", [bind(node.operand, ctx), Literal(name, STRING, name)], ctx, node)
+    return call("collate", [bind(node.operand, ctx), Literal(name, dt.STRING, name)], ctx, node)
 
 
 BINDERS: dict[type, Binder] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import windows
 from planproof_engine.analysis.expressions.arithmetic import bind_try
@@ -44,7 +45,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import INT, STRING, Array, Struct
 
 
 def bind_call(node: q.Call, ctx: Context) -> Expr:
@@ -294,7 +294,7 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
         text = "count(table.*) is not allowed. Use count(*) or name the columns."
         raise ctx.env.make_error("INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT", text, node)
     picks = isinstance(star, q.Star) and star.except_
-    return [] if node.distinct or picks else [Literal(1, INT, "1")]
+    return [] if node.distinct or picks else [Literal(1, dt.INT, "1")]
 
 
 def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
@@ -353,14 +353,14 @@ def _extract(node: q.Call, ctx: Context, name: str) -> Expr | None:
         return None
     part, source = node.arguments
     assert isinstance(part, q.Identifier)
-    field = Literal(part.text, STRING, part.text)
+    field = Literal(part.text, dt.STRING, part.text)
     return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
 
 
 def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if not isinstance(node, q.SpecialCall) or not node.unit:
         return None
-    args = [Literal(node.written, STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
+    args = [Literal(node.written, dt.STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
     return evolve(call(node.form, args, ctx, node), span=node.span)
 
 
@@ -408,11 +408,11 @@ def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
         raise ctx.env.make_unknown("a star in arrays_zip over an aggregation", node)
     found = bind_plain_call(node, ctx)
     given = found.type
-    assert isinstance(given, Array)
-    assert isinstance(given.element, Struct)
+    assert isinstance(given, dt.Array)
+    assert isinstance(given.element, dt.Struct)
     unnamed = [_means_input(name_parts(drop_parentheses(n)), a, ctx) for n, a in zip(nodes, found.args)]
     fields = (evolve(f, name=str(at)) if unnamed[at] else f for at, f in enumerate(given.element.fields))
-    return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
+    return evolve(found, type=dt.Array(dt.Struct(tuple(fields)), given.contains_null))
 
 
 def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
@@ -18,9 +19,8 @@ from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType
 
-Outputs = list[tuple[str, DataType, bool]]
+Outputs = list[tuple[str, dt.DataType, bool]]
 
 
 @record(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import Argument
@@ -16,7 +17,6 @@ from planproof_engine.expr.function import LambdaOf, Signature
 from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import BOOLEAN, VOID
 
 
 def cast_before_lambdas(
@@ -74,5 +74,5 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
 def _fit_body(function: Signature, body: Expr) -> Expr:
     """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
     looks at `ExpectsInputTypes` alone. A generator has a type of its own, and is refused where it stands."""
-    is_null = takes_condition(function) and body.type == VOID and not makes_rows(body)
-    return Literal(None, BOOLEAN, "NULL") if is_null else body
+    is_null = takes_condition(function) and body.type == dt.VOID and not makes_rows(body)
+    return Literal(None, dt.BOOLEAN, "NULL") if is_null else body

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.windows import sort_keys
@@ -18,17 +19,6 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BOOLEAN,
-    CALENDAR_INTERVAL,
-    DATE,
-    TIMESTAMP_NTZ,
-    Array,
-    Decimal,
-    Interval,
-    Time,
-    is_integral,
-)
 
 Argument = q.Node | Expr
 """An argument as the text has it, or bound already: a star's columns, a default."""
@@ -113,13 +103,13 @@ def _change_nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
         return {}
     if function.name not in ("collect_list", "collect_set"):
         return {"shown": function.name}
-    return {"respect_nulls": True, "type": Array(found.args[0].type, True)}
+    return {"respect_nulls": True, "type": dt.Array(found.args[0].type, True)}
 
 
 def _filter(condition: q.Node, ctx: Context) -> Expr:
     bound = bind(condition, ctx)
     reason = None
-    if bound.type != BOOLEAN:
+    if bound.type != dt.BOOLEAN:
         reason = "NOT_BOOLEAN"
     elif nests_aggregate(bound):
         reason = "CONTAINS_AGGREGATE"
@@ -190,7 +180,7 @@ def _is_unsupported(function: Signature, words: Sequence[str]) -> bool:
     return ("IGNORE NULLS" in words and "nulls" not in function.modifiers) or ("WITHIN GROUP" in words and not ordered)
 
 
-_APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+_APART = (dt.BOOLEAN, dt.DATE, dt.TIMESTAMP_NTZ, dt.CALENDAR_INTERVAL)
 
 
 def _find_order_refusal(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
@@ -203,6 +193,6 @@ def _find_order_refusal(found: Call, keys: Sequence[Sort], ctx: Context) -> str 
         if not isinstance(listed, Cast) or listed.written or key.child != listed.child or ctx.conf.before("4.2"):
             return "MISMATCH_WITH_DISTINCT_INPUT"
         source = listed.child.type
-        if not (is_integral(source) or isinstance(source, (Decimal, Time, Interval)) or source in _APART):
+        if not (dt.is_integral(source) or isinstance(source, (dt.Decimal, dt.Time, dt.Interval)) or source in _APART):
             return "MISMATCH_WITH_DISTINCT_INPUT_UNSAFE_CAST"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
@@ -11,7 +12,6 @@ from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import String, Struct, StructField, same_structure
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import is_orderable
@@ -27,13 +27,13 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
             f"of columns in the output of the subquery ({len(plan.output)})."
         )
         raise ctx.env.make_error("DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH", said, node)
-    if len(values) == 1 and isinstance(values[0].type, String) and isinstance(plan.output[0].type, String):
+    if len(values) == 1 and isinstance(values[0].type, dt.String) and isinstance(plan.output[0].type, dt.String):
         # One text is compared in the collation that `x IN (column)` has.
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable, unread=unread)
     nullable = False
     for value, column in zip(values, plan.output):
-        same = same_structure(value.type, column.type)
+        same = dt.same_structure(value.type, column.type)
         common = value.type if same else find_wider(value.type, column.type, ctx.conf)
         if common is None:
             said = f'IN compares "{value.type.sql}" with "{column.type.sql}".'
@@ -105,5 +105,5 @@ def bind_table_argument(node: q.TableArgument, ctx: Context) -> Expr:
         raise ctx.env.make_unknown("a partitioned table as an argument", node)
     query = node.relation if isinstance(node.relation, q.Query) else q.TableQuery(node.relation)
     plan, _ = _bind_inner(query, ctx, node)
-    row = Struct(tuple(StructField(c.name, c.type, c.nullable) for c in plan.output))
+    row = dt.Struct(tuple(dt.StructField(c.name, c.type, c.nullable) for c in plan.output))
     return ScalarSubquery(plan, row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
 from planproof_engine.catalog import split_name
@@ -15,7 +16,6 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fres
 from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 NAMES = ("window", "session_window")
 
@@ -58,7 +58,7 @@ def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
     """Whether the window is made before the columns of the tables below are known, so that it hides them for good: that
     of a constant is resolved at once, a table only after the first round of rules (`FindDataSourceTable`)."""
     parts = [*window.args[0].walk()]
-    if parts[0].type not in (TIMESTAMP, TIMESTAMP_NTZ) or not all(_is_known_at_once(e, ctx) for e in parts):
+    if parts[0].type not in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or not all(_is_known_at_once(e, ctx) for e in parts):
         return False
     if not all(isinstance(n, (Scan, Named, Join, Filter)) for n in child.walk()):
         return False
@@ -71,9 +71,11 @@ def _is_known_at_once(expr: Expr, ctx: Context) -> bool:
     before Spark 4.0 each function for a later round."""
     if isinstance(expr, Cast):
         ends = (expr.type, expr.child.type)
-        return expr.written and not (TIMESTAMP in ends and any(t in (DATE, STRING, TIMESTAMP_NTZ) for t in ends))
+        return expr.written and not (
+            dt.TIMESTAMP in ends and any(t in (dt.DATE, dt.STRING, dt.TIMESTAMP_NTZ) for t in ends)
+        )
     if isinstance(expr, Call):
-        return not expr.children and expr.type == TIMESTAMP and not ctx.conf.before("4.0")
+        return not expr.children and expr.type == dt.TIMESTAMP and not ctx.conf.before("4.0")
     return isinstance(expr, Literal)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
@@ -14,7 +15,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import STRING, Struct
 
 
 def expand(star: q.Node, ctx: Context) -> list[Expr]:
@@ -121,7 +121,7 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     found = ctx.env.fields.resolve(parts, ctx.scope, ctx.env.origin(star))
     if found is not None and found[0] in ctx.time_windows.values():
         found = None  # A star is expanded before `TimeWindowing` makes the column.
-    if found is not None and isinstance(found[0].type, Struct):
+    if found is not None and isinstance(found[0].type, dt.Struct):
         return _list_fields(found[0], found[0].type)
     if found is not None:
         raise ctx.env.make_error(
@@ -134,7 +134,7 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     raise ctx.env.make_error("CANNOT_RESOLVE_STAR_EXPAND", text, star)
 
 
-def _list_fields(struct: Expr, data_type: Struct) -> list[Expr]:
+def _list_fields(struct: Expr, data_type: dt.Struct) -> list[Expr]:
     return [
         Alias(GetField(struct, at, f.type, struct.nullable or f.nullable), f.name, fresh_id())
         for at, f in enumerate(data_type.fields)
@@ -190,7 +190,7 @@ def _is_whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:
 def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> Expr:
     """The struct built anew from the fields that are left."""
     data_type = struct.type
-    if not isinstance(data_type, Struct):
+    if not isinstance(data_type, dt.Struct):
         raise ctx.env.make_error(
             "INVALID_EXTRACT_BASE_FIELD_TYPE", f'Can\'t extract a field from "{data_type.sql}".', star
         )
@@ -205,5 +205,5 @@ def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Contex
             if _is_whole(by_field[at], star, ctx):
                 continue
             value = Alias(_prune(value, by_field[at], star, ctx), field.name, fresh_id())
-        members += [Literal(field.name, STRING, field.name), value]
+        members += [Literal(field.name, dt.STRING, field.name), value]
     return call("named_struct", members, ctx, star)

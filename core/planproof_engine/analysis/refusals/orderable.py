@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Environment
 from planproof_engine.expr import Column, Expr
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import VARIANT, DataType, Map
 from planproof_engine.types.kinds import is_orderable
 
 
@@ -59,9 +59,9 @@ def refuse_rows(columns: Sequence[Column], node: q.Node, env: Environment) -> No
             )
 
 
-def _holds_map(data_type: DataType) -> bool:
-    return isinstance(data_type, Map) or any(map(_holds_map, data_type.children))
+def _holds_map(data_type: dt.DataType) -> bool:
+    return isinstance(data_type, dt.Map) or any(map(_holds_map, data_type.children))
 
 
-def _holds_variant(data_type: DataType) -> bool:
-    return data_type == VARIANT or any(map(_holds_variant, data_type.children))
+def _holds_variant(data_type: dt.DataType) -> bool:
+    return data_type == dt.VARIANT or any(map(_holds_variant, data_type.children))

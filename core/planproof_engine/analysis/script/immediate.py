@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import fold, literal_sql, text_of
@@ -17,7 +18,6 @@ from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.markers import replace_markers
 from planproof_engine.sql.parse import parse, parse_statement
-from planproof_engine.types import FLOAT, STRING
 
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
@@ -101,9 +101,9 @@ def _write_value(value: Expr, ctx: Context) -> Expr:
         if not isinstance(found, Literal):
             raise Unknown("EXECUTE IMMEDIATE with a computed value")
         value = value if found.value is None else found
-    if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
+    if not isinstance(value, Literal) or value.type != dt.FLOAT or value.value is None:
         return value
-    return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
+    return evolve(cast(Literal(value.text, dt.STRING, value.text), dt.FLOAT, ctx.conf, written=True), nullable=True)
 
 
 def _match_parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:

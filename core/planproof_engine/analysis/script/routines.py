@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import find_row
@@ -26,7 +27,6 @@ from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import CreateFunction
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import BOOLEAN, DataType
 from planproof_engine.types.kinds import ANY
 
 _WITHOUT_ROUTINES = {
@@ -76,7 +76,7 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     if routine.makes_table or routine.node.body is None:
         unseen = ctx.lacks("table functions called as what they are")
         raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
-    refuse_modifiers(_function(routine.name, BOOLEAN, True), node, ctx)
+    refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
         raise ctx.env.make_error(
@@ -181,7 +181,7 @@ def _bind_default(parameter: q.ColumnDef, routine: Routine, ctx: Context) -> Exp
     return None if parameter.default is None else bind(parameter.default, Context(env, Scope(())))
 
 
-def _type_of(column: q.ColumnDef) -> DataType:
+def _type_of(column: q.ColumnDef) -> dt.DataType:
     assert column.type is not None
     return column.type.data_type
 
@@ -192,14 +192,14 @@ def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisE
     return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
 
 
-def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
+def _cast(value: Expr, target: dt.DataType, node: q.Node, ctx: Context) -> Expr:
     if (refused := check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")) is not None:
         raise ctx.env.make_mismatch_error(refused, node)
     return cast_unless_equal(value, target, ctx.conf)
 
 
 @cache
-def _function(name: str, returns: DataType, nullable: bool) -> Signature:
+def _function(name: str, returns: dt.DataType, nullable: bool) -> Signature:
     """A stand-in for the function, one for equal calls: nothing is promised of what it may do when it runs."""
     rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
     return Signature(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)

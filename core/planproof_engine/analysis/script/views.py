@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Environment
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType
 from planproof_engine.types.casts import can_cast, can_up_cast
 
 
@@ -27,7 +27,7 @@ class View:
     name: str
     query: q.Query
     text: str
-    columns: tuple[tuple[str, DataType], ...]
+    columns: tuple[tuple[str, dt.DataType], ...]
     namespace: tuple[str, ...]
     binding: str
 
@@ -67,7 +67,7 @@ def _find_problem(view: View, env: Environment) -> tuple[str, str] | None:
 
 
 def _find_type_problem(
-    view: View, name: str, found: DataType, stored: DataType, env: Environment
+    view: View, name: str, found: dt.DataType, stored: dt.DataType, env: Environment
 ) -> tuple[str, str] | None:
     """Why the view cannot take a column's new type."""
     if view.binding == "BINDING" and not can_up_cast(found, stored):

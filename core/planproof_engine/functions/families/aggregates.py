@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
@@ -33,57 +34,34 @@ from planproof_engine.functions.families.rules import (
     uncast,
     wants,
 )
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    CALENDAR_INTERVAL,
-    DOUBLE,
-    INT,
-    LONG,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    Array,
-    DataType,
-    Decimal,
-    Interval,
-    Map,
-    String,
-    is_integral,
-    is_numeric,
-    is_string,
-    same_type,
-    walk,
-)
 from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
 
 
-def _sum_type(args: Args, conf: Conf) -> DataType:
+def _sum_type(args: Args, conf: Conf) -> dt.DataType:
     given = args[0].type
-    if isinstance(given, Decimal):
+    if isinstance(given, dt.Decimal):
         return bound_decimal(given.precision + 10, given.scale)
-    if isinstance(given, Interval):
+    if isinstance(given, dt.Interval):
         return given
-    return LONG if is_integral(given) else DOUBLE
+    return dt.LONG if dt.is_integral(given) else dt.DOUBLE
 
 
-def average_type(args: Args, conf: Conf) -> DataType:
+def average_type(args: Args, conf: Conf) -> dt.DataType:
     """`Average.resultType`."""
     given = args[0].type
-    if isinstance(given, Decimal):
+    if isinstance(given, dt.Decimal):
         return bound_decimal(given.precision + 4, given.scale + 4)
-    if isinstance(given, Interval):
-        return Interval("year", "month") if given.year_month else Interval("day", "second")
-    return DOUBLE
+    if isinstance(given, dt.Interval):
+        return dt.Interval("year", "month") if given.year_month else dt.Interval("day", "second")
+    return dt.DOUBLE
 
 
 def _cast_to_seconds(args: list[Expr], conf: Conf) -> list[Expr]:
     """A timestamp is summed as seconds."""
-    return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
+    return [cast(a, dt.DOUBLE, conf) if a.type == dt.TIMESTAMP else a for a in args]
 
 
 def _orderable_at(at: int) -> Check:
@@ -102,22 +80,22 @@ def _print_first(call: Call, pretty: Pretty) -> str:
 
 def _bit_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A bare NULL among bits is an int."""
-    return [Literal(None, INT, "NULL") if a.type == VOID else a for a in args]
+    return [Literal(None, dt.INT, "NULL") if a.type == dt.VOID else a for a in args]
 
 
 def _by_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [*args[:2], *cast_implicitly(args[2:], (INT,), conf)]
+    return [*args[:2], *cast_implicitly(args[2:], (dt.INT,), conf)]
 
 
-def _by_type(args: Args, conf: Conf) -> DataType:
+def _by_type(args: Args, conf: Conf) -> dt.DataType:
     """With a count, `max_by(x, y, k)` is an array of the k best."""
-    return args[0].type if len(args) < 3 else Array(args[0].type, True)
+    return args[0].type if len(args) < 3 else dt.Array(args[0].type, True)
 
 
 def _by_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 3:
         return _orderable_at(1)(args, conf)
-    refused = checks(uncast(None, None, INT), foldable(2), _orderable_at(1))(args, conf)
+    refused = checks(uncast(None, None, dt.INT), foldable(2), _orderable_at(1))(args, conf)
     return refused or (None if _whole_number(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
 
 
@@ -132,7 +110,7 @@ def _positive(place: int) -> Check:
 
 def _check_flag(args: Args, conf: Conf) -> Mismatch | None:
     """Whether to ignore nulls is a boolean literal."""
-    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == BOOLEAN and args[1].value is not None):
+    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == dt.BOOLEAN and args[1].value is not None):
         return None
     return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
 
@@ -144,7 +122,7 @@ def _print_collect(call: Call, pretty: Pretty) -> str:
 
 def _check_set_items(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
-    if any(isinstance(t, Map) or (isinstance(t, String) and t.collation not in (None, "UTF8_BINARY")) for t in walk(args[0].type)):
+    if any(isinstance(t, dt.Map) or (isinstance(t, dt.String) and t.collation not in (None, "UTF8_BINARY")) for t in dt.walk(args[0].type)):
         return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
     return None
 
@@ -153,13 +131,13 @@ def _listagg_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The delimiter is a string, or bytes between bytes."""
     value, delimiter = args
     value = cast_argument(value, _TEXT, Coerce.IMPLICIT, conf)
-    return [value, delimiter if delimiter.type == VOID else cast_argument(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
+    return [value, delimiter if delimiter.type == dt.VOID else cast_argument(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
 
 
 def _check_delimiter(args: Args, conf: Conf) -> Mismatch | None:
     value, delimiter = args
-    refused = check_inputs(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
-    if refused is not None or delimiter.type == VOID or same_type(delimiter.type, value.type):
+    refused = check_inputs(args, (_TEXT, None if delimiter.type == dt.VOID else _TEXT)) or foldable(1)(args, conf)
+    if refused is not None or delimiter.type == dt.VOID or dt.same_type(delimiter.type, value.type):
         return refused
     return make_types_mismatch("listagg", args)
 
@@ -175,7 +153,7 @@ def _check_deviation(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 2:
         return None
     given = args[1]
-    if not isinstance(given, Literal) or not (isinstance(given.type, Decimal) or given.type == DOUBLE):
+    if not isinstance(given, Literal) or not (isinstance(given.type, dt.Decimal) or given.type == dt.DOUBLE):
         return Mismatch("_LEGACY_ERROR_TEMP_1104", "The second argument should be a double literal.")
     return Mismatch("FAILED_FUNCTION_CALL", "The deviation is too large.", whole=True) if given.value > 0.39 else None
 
@@ -185,7 +163,7 @@ def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     default, offset = args[2], args[1]
     at_once(_check_flag_at(3))(args, conf)
     given = offset.type
-    if is_foldable(offset) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
+    if is_foldable(offset) and given != dt.INT and (dt.is_numeric(given) or dt.is_string(given) or given == dt.VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
     return [*args[:2], cast_argument(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
@@ -193,7 +171,7 @@ def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _check_flag_at(place: int) -> Check:
     """Whether to ignore nulls is a boolean literal (of window functions)."""
     return must(
-        lambda args, conf: place >= len(args) or (isinstance(args[place], Literal) and args[place].type == BOOLEAN),
+        lambda args, conf: place >= len(args) or (isinstance(args[place], Literal) and args[place].type == dt.BOOLEAN),
         "INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.",
     )
 
@@ -209,13 +187,13 @@ def _check_offset(args: Args, conf: Conf) -> Mismatch | None:
 
 def _check_default(args: Args, conf: Conf) -> Mismatch | None:
     default = args[2]
-    return None if default.type == VOID else check_inputs(args, (None, None, args[0].type))
+    return None if default.type == dt.VOID else check_inputs(args, (None, None, args[0].type))
 
 
 def _lag_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`lag` negates a constant offset at once, which fails inside for what has no negative."""
     given = args[1].type
-    has_negative = is_numeric(given) or given in (VOID, CALENDAR_INTERVAL) or isinstance(given, Interval)
+    has_negative = dt.is_numeric(given) or given in (dt.VOID, dt.CALENDAR_INTERVAL) or isinstance(given, dt.Interval)
     if is_foldable(args[1]) and not has_negative:
         raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
     return _shift_operands(args, conf)
@@ -233,16 +211,16 @@ _COLLECTING: dict[str, Any] = {**_PICKING, "traits": VOLATILE}
 _COLLECTED: dict[str, Any] = {**_AGG, "traits": VOLATILE}
 _NTH: dict[str, Any] = {**_WIN, "traits": PURE, "modifiers": ("nulls",)}
 _SHIFTING: dict[str, Any] = {**_NTH, "traits": replace(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
-_NULL = Literal(None, VOID, "NULL")
+_NULL = Literal(None, dt.VOID, "NULL")
 _NULLS_TOO = (ANY, Optional(ANY))
 _BY = (ANY, ANY, Optional(ANY))
-_TEXT = OneOf((ANY_STRING, BINARY))
-_CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
-_OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
+_TEXT = OneOf((ANY_STRING, dt.BINARY))
+_CLOCK = OneOf((dt.TIMESTAMP, dt.TIMESTAMP_NTZ))
+_OFFSET = (Optional(ANY, _NULL), Optional(dt.INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (Many(ANY),), LONG, NEVER, check=must(lambda args, conf: args or conf.parameterless_count, "WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0."), traits=PURE, **_AGG),
-    fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
+    fn("count", (Many(ANY),), dt.LONG, NEVER, check=must(lambda args, conf: args or conf.parameterless_count, "WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0."), traits=PURE, **_AGG),
+    fn("count_if", (dt.BOOLEAN,), dt.LONG, NEVER, traits=PURE, **_AGG),
     fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
     fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
     fn("min", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
@@ -264,25 +242,25 @@ TABLE: Table = lines(
     fn("collect_list array_agg", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
     fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
     fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_union", (ANY,), lambda args, conf: Array(array_at(args).element, False), NEVER, coerce=Coerce.NONE, check=wants(0, lambda t: isinstance(t, Array), "ARRAY"), **_COLLECTING),
+    fn("collect_union", (ANY,), lambda args, conf: dt.Array(array_at(args).element, False), NEVER, coerce=Coerce.NONE, check=wants(0, lambda t: isinstance(t, dt.Array), "ARRAY"), **_COLLECTING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_listagg_operands, check=_check_delimiter, alias=True, show=_print_listagg, modifiers=("order",), traits=VOLATILE, **_AGG),
-    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
-    fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
-    fn("stddev_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
-    fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
-    fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
-    fn("row_number", (), INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(INT), _positive(0)), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("approx_count_distinct", (ANY, Optional(ANY)), dt.LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
+    fn("bool_and every", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bool_or any some", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("stddev_samp stddev std", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("stddev_pop", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("var_samp variance", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("var_pop", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("row_number", (), dt.INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("dense_rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("percent_rank", (Many(ANY),), dt.DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("cume_dist", (), dt.DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
+    fn("ntile", (Optional(ANY, lit(1)),), dt.INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(dt.INT), _positive(0)), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("lag", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
     fn("lead", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=at_once(_check_flag_at(2)), check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
+    fn("nth_value", (ANY, dt.INT, Optional(ANY)), type_of(0), ALWAYS, coerces=at_once(_check_flag_at(2)), check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), lambda args, conf: INT if conf.integer_grouping_id else LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping", (ANY,), dt.BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), lambda args, conf: dt.INT if conf.integer_grouping_id else dt.LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Expr, Literal
@@ -16,7 +17,6 @@ from planproof_engine.functions.collation import collate_arguments, collate_shar
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import cast_branches, check_branches, comparable_operands
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merge_types, merged_type, one_type
-from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
 
 _equal = comparable_operands("=")
@@ -30,17 +30,17 @@ def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
 def _nanvl_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`NaNvl`: a float beside a double becomes a double, NULL takes the other's type."""
     left, right = cast_implicitly(args, [_FRACTION, _FRACTION], conf)
-    if args[1].type == VOID:
+    if args[1].type == dt.VOID:
         return [left, cast_unless_same(args[1], left.type, conf)]
-    if DOUBLE in (left.type, right.type) and FLOAT in (left.type, right.type):
-        return [cast_unless_same(left, DOUBLE, conf), cast_unless_same(right, DOUBLE, conf)]
+    if dt.DOUBLE in (left.type, right.type) and dt.FLOAT in (left.type, right.type):
+        return [cast_unless_same(left, dt.DOUBLE, conf), cast_unless_same(right, dt.DOUBLE, conf)]
     return [left, right]
 
 
-_FRACTION = OneOf((DOUBLE, FLOAT))
+_FRACTION = OneOf((dt.DOUBLE, dt.FLOAT))
 
 
-_NULL_TEXT = Literal(None, STRING, "NULL")
+_NULL_TEXT = Literal(None, dt.STRING, "NULL")
 """What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
 
 
@@ -52,7 +52,7 @@ def _decode_values(args: Args) -> list[Expr]:
 
 def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
-        return cast_implicitly(args, [BINARY, ANY_STRING], conf)
+        return cast_implicitly(args, [dt.BINARY, ANY_STRING], conf)
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
     values = iter(collate_arguments("coalesce", cast_to_common([*_decode_values(args), *missing], conf), conf, keep=True))
     rest = args[1:]
@@ -62,7 +62,7 @@ def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) == 2:
-        return check_inputs(args, [BINARY, ANY_STRING])
+        return check_inputs(args, [dt.BINARY, ANY_STRING])
     pairs = (len(args) - 1) // 2
     for key in args[1 : 1 + 2 * pairs : 2]:
         if (refused := _check_comparison([args[0], key], conf)) is not None:
@@ -93,7 +93,7 @@ TABLE: Table = lines(
     fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _check_comparison([args[0], lit(0)], conf), traits=ANSI_RAISES),
     fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=lambda args, conf: cast_to_common([args[0], lit(0)], conf)[:1], coerce=Coerce.NONE, check=lambda args, conf: one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf), traits=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
-    fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
-    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    fn("isnan", (_FRACTION,), dt.BOOLEAN, NEVER, traits=PURE),
+    fn("equal_null", (ANY, ANY), dt.BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: dt.STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Expr
@@ -14,14 +15,13 @@ from planproof_engine.functions.families.line import Pretty, Table, fn, lines, t
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.rules import check_keys, is_foldable, is_null, merge_types
 from planproof_engine.origin import Unknown
-from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
 from planproof_engine.types.kinds import ANY
 
 
-def _array_type(args: Args, conf: Conf) -> DataType:
+def _array_type(args: Args, conf: Conf) -> dt.DataType:
     if not args:
-        return Array(STRING if conf.empty_collections_of_strings else VOID, False)
-    return Array(merge_types(args, conf), any(a.nullable for a in args))
+        return dt.Array(dt.STRING if conf.empty_collections_of_strings else dt.VOID, False)
+    return dt.Array(merge_types(args, conf), any(a.nullable for a in args))
 
 
 def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
@@ -44,19 +44,19 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`map` requires 2n (n > 0) parameters.")
     keys, values = _halves(list(args))
     for what, exprs in (("KEY", keys), ("VALUE", values)):
-        if any(not same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs[1:]):
+        if any(not dt.same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs[1:]):
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
     return check_keys([k.type for k in keys])
 
 
-def _map_type(args: Args, conf: Conf) -> DataType:
+def _map_type(args: Args, conf: Conf) -> dt.DataType:
     if not args:
-        empty = STRING if conf.empty_collections_of_strings else VOID
-        return Map(empty, empty, False)
+        empty = dt.STRING if conf.empty_collections_of_strings else dt.VOID
+        return dt.Map(empty, empty, False)
     keys, values = _halves(list(args))
-    return Map(merge_types(keys, conf), merge_types(values, conf), any(v.nullable for v in values))
+    return dt.Map(merge_types(keys, conf), merge_types(values, conf), any(v.nullable for v in values))
 
 
 def _field_name(arg: Expr, at: int) -> str:
@@ -64,13 +64,13 @@ def _field_name(arg: Expr, at: int) -> str:
     return f"col{at + 1}" if name is None else name
 
 
-def _struct_type(args: Args, conf: Conf) -> DataType:
-    return Struct(tuple(StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
+def _struct_type(args: Args, conf: Conf) -> dt.DataType:
+    return dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
 
 
-def _named_struct_type(args: Args, conf: Conf) -> DataType:
+def _named_struct_type(args: Args, conf: Conf) -> dt.DataType:
     names, values = _halves(list(args))
-    return Struct(tuple(StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
+    return dt.Struct(tuple(dt.StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
 
 
 def _constant(name: Expr) -> str:
@@ -86,7 +86,7 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     for name in args[0::2]:
         if not is_foldable(name):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
-        if not is_string(name.type):
+        if not dt.is_string(name.type):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
         if is_null(name):
             return Mismatch("UNEXPECTED_NULL", "The names must not be null.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Expr
@@ -16,23 +17,9 @@ from planproof_engine.functions.bind import check_setting
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, prints
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
-from planproof_engine.types import (
-    BYTE,
-    CALENDAR_INTERVAL,
-    DATE,
-    DOUBLE,
-    INT,
-    DataType,
-    Decimal,
-    Interval,
-    Nanos,
-    Time,
-    is_string,
-)
 from planproof_engine.types.kinds import ANY, ANY_MOMENT, Expected
-from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
 
-_SECONDS = Decimal(8, 6)
+_SECONDS = dt.Decimal(8, 6)
 _SPELLINGS = {
     "year": "YEAR Y YEARS YR YRS",
     "month": "MONTH MON MONS MONTHS",
@@ -48,8 +35,8 @@ _SPELLINGS = {
     "dayofyear": "DOY",
 }
 _FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings.split()}
-_CLOCK: dict[str, DataType] = {"hour": INT, "minute": INT, "second": _SECONDS}
-_INTERVAL: dict[str, DataType] = {"year": INT, "month": BYTE, "day": INT, "hour": BYTE, "minute": BYTE, "second": _SECONDS}
+_CLOCK: dict[str, dt.DataType] = {"hour": dt.INT, "minute": dt.INT, "second": _SECONDS}
+_INTERVAL: dict[str, dt.DataType] = {"year": dt.INT, "month": dt.BYTE, "day": dt.INT, "hour": dt.BYTE, "minute": dt.BYTE, "second": _SECONDS}
 
 
 def _field(args: Args) -> str | None:
@@ -58,31 +45,31 @@ def _field(args: Args) -> str | None:
     return None if value is None else _FIELDS.get(value.upper(), value)
 
 
-def _holds_field(field: str, source: DataType) -> bool:
+def _holds_field(field: str, source: dt.DataType) -> bool:
     """Whether an interval holds the field."""
-    if source == CALENDAR_INTERVAL:
+    if source == dt.CALENDAR_INTERVAL:
         return field in _INTERVAL
-    assert isinstance(source, Interval)
-    units = YEAR_MONTH_UNITS if source.year_month else DAY_TIME_UNITS
+    assert isinstance(source, dt.Interval)
+    units = dt.YEAR_MONTH_UNITS if source.year_month else dt.DAY_TIME_UNITS
     return field in units[units.index(source.start) : units.index(source.end) + 1]
 
 
-def _find_extraction(field: str, source: DataType) -> tuple[Expected, DataType] | None:
+def _find_extraction(field: str, source: dt.DataType) -> tuple[Expected, dt.DataType] | None:
     """What the source must be for the field, and the field's type; None where it has no such field."""
-    if isinstance(source, Interval) or source == CALENDAR_INTERVAL:
+    if isinstance(source, dt.Interval) or source == dt.CALENDAR_INTERVAL:
         return (ANY, _INTERVAL[field]) if field in _INTERVAL and _holds_field(field, source) else None
-    if isinstance(source, Time):
-        seconds = Decimal(2 + source.precision, source.precision)
-        return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
+    if isinstance(source, dt.Time):
+        seconds = dt.Decimal(2 + source.precision, source.precision)
+        return (ANY, seconds if field == "second" else dt.INT) if field in _CLOCK else None
     if field in _CLOCK:
-        precise = isinstance(source, Nanos) and field == "second"
-        return ANY_MOMENT, Decimal(11, 9) if precise else _CLOCK[field]
-    return (DATE, INT) if field in _SPELLINGS else None
+        precise = isinstance(source, dt.Nanos) and field == "second"
+        return ANY_MOMENT, dt.Decimal(11, 9) if precise else _CLOCK[field]
+    return (dt.DATE, dt.INT) if field in _SPELLINGS else None
 
 
 def _names_field(arg: Expr) -> bool:
     """A field is a constant string, or NULL."""
-    return is_foldable(arg) and (is_string(arg.type) or constant(arg, "extract") is None)
+    return is_foldable(arg) and (dt.is_string(arg.type) or constant(arg, "extract") is None)
 
 
 def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -94,7 +81,7 @@ def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _check_time(arg: Expr, conf: Conf) -> Mismatch | None:
-    return check_setting("time_type", conf) if isinstance(arg.type, Time) else None
+    return check_setting("time_type", conf) if isinstance(arg.type, dt.Time) else None
 
 
 def _check_extraction(args: Args, conf: Conf) -> Mismatch | None:
@@ -109,15 +96,15 @@ def _check_extraction(args: Args, conf: Conf) -> Mismatch | None:
     return _check_time(args[1], conf) or check_inputs(args, (None, found[0]))
 
 
-def _field_type(args: Args, conf: Conf) -> DataType:
+def _field_type(args: Args, conf: Conf) -> dt.DataType:
     """Spark makes a bare NULL of double where the field is NULL."""
     field = _field(args)
     found = None if field is None else _find_extraction(field, args[1].type)
-    return DOUBLE if found is None else found[1]
+    return dt.DOUBLE if found is None else found[1]
 
 
 def _field_nullable(args: Args, conf: Conf) -> bool:
-    return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
+    return _field(args) is None or isinstance(args[1].type, dt.Time) or args[1].nullable
 
 
 _EXTRACT: dict[str, Any] = {"coerces": _cast_source, "coerce": Coerce.NONE, "check": _check_extraction, "traits": ANSI_RAISES}
@@ -125,11 +112,11 @@ _EXTRACT: dict[str, Any] = {"coerces": _cast_source, "coerce": Coerce.NONE, "che
 
 def _part(names: str, **more: Any) -> Table:
     """year, month, ...: of a date, or of what can be one."""
-    return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
+    return fn(names, (dt.DATE,), dt.INT, EITHER, traits=ANSI_RAISES, **more)
 
 
 def _is_time(args: Args) -> bool:
-    return isinstance(args[0].type, Time)
+    return isinstance(args[0].type, dt.Time)
 
 
 def _clock(name: str) -> Table:
@@ -144,7 +131,7 @@ def _clock(name: str) -> Table:
     def nullable(args: Args, conf: Conf) -> bool:
         return _is_time(args) or args[0].nullable
 
-    return lines(fn(name, (ANY, Many(ANY)), INT, nullable, since="4.1", **own), fn(name, (ANY,), INT, nullable, until="4.1", **own))
+    return lines(fn(name, (ANY, Many(ANY)), dt.INT, nullable, since="4.1", **own), fn(name, (ANY,), dt.INT, nullable, until="4.1", **own))
 
 
 TABLE: Table = lines(
@@ -163,5 +150,5 @@ TABLE: Table = lines(
     fn("extract", (ANY, ANY), _field_type, _field_nullable, show=prints("extract({0} FROM {1})"), **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
     fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=prints("datepart({0} FROM {1})"), **_EXTRACT),
-    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
+    fn("extractansiintervaldays", (ANY,), dt.INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
 )

@@ -6,25 +6,25 @@ Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 
 from __future__ import annotations
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import is_foldable, must
 from planproof_engine.origin import Unknown
-from planproof_engine.types import VOID, DataType, is_string
 from planproof_engine.types.kinds import ANY
 
 
 def _make_unknown_type(what: str) -> TypeRule:
-    def rule(args: Args, conf: Conf) -> DataType:
+    def rule(args: Args, conf: Conf) -> dt.DataType:
         raise Unknown(what)
 
     return rule
 
 
 _check_name = must(
-    lambda args, conf: len(args) < 2 or (is_foldable(args[1]) and (is_string(args[1].type) or args[1].type == VOID)),
+    lambda args, conf: len(args) < 2 or (is_foldable(args[1]) and (dt.is_string(args[1].type) or args[1].type == dt.VOID)),
     "TYPE_CHECK_FAILURE_WITH_HINT", "the second argument must be a constant string.",
 )
 """The schema, or the message's name, is a constant text: so much is looked at without the package."""

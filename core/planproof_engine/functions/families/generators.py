@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
@@ -18,32 +19,16 @@ from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.line import Table, array_at, fn, lines
 from planproof_engine.functions.families.rules import is_foldable, must, uncast
-from planproof_engine.types import (
-    BOOLEAN,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    Array,
-    DataType,
-    Map,
-    Struct,
-    StructField,
-    is_string,
-    parse_fields,
-    same_type,
-)
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
-Columns = Sequence[tuple[str, DataType, bool]]
+Columns = Sequence[tuple[str, dt.DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
 def _items(args: Args, conf: Conf) -> Columns:
     found = args[0].type
-    if isinstance(found, Map):
+    if isinstance(found, dt.Map):
         return [("key", found.key, False), ("value", found.value, found.value_contains_null)]
     return [("col", array_at(args).element, array_at(args).contains_null)]
 
@@ -51,14 +36,14 @@ def _items(args: Args, conf: Conf) -> Columns:
 def _struct_columns(args: Args, conf: Conf) -> Columns:
     found = array_at(args)
     struct = found.element
-    assert isinstance(struct, Struct)
+    assert isinstance(struct, dt.Struct)
     return [(f.name, f.type, f.nullable or found.contains_null) for f in struct.fields]
 
 
 def _find_size(args: Args) -> tuple[int, int]:
     """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant, and
     takes NULL for 0 (`children.head.eval().asInstanceOf[Int]`)."""
-    if args[0].type != INT:
+    if args[0].type != dt.INT:
         raise make_input_mismatch(0, args[0], "INT")
     if not is_foldable(args[0]):
         raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
@@ -75,9 +60,9 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = list(args)
     for column in range(width):
         places = range(1 + column, len(args), width)
-        target = next((args[p].type for p in places if args[p].type != VOID), VOID)
+        target = next((args[p].type for p in places if args[p].type != dt.VOID), dt.VOID)
         for place in places:
-            if args[place].type == VOID and isinstance(args[place], Literal):
+            if args[place].type == dt.VOID and isinstance(args[place], Literal):
                 ready[place] = cast_unless_same(args[place], target, conf)
     return ready
 
@@ -93,7 +78,7 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
         first, *others = args[1 + column :: width]
-        if any(not same_type(other.type, first.type, conf.case_sensitive) for other in others):
+        if any(not dt.same_type(other.type, first.type, conf.case_sensitive) for other in others):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )
@@ -107,18 +92,18 @@ _TABLE: dict[str, Any] = {"category": Category.TABLE, "foldable": False}
 def _collations(args: Args, conf: Conf) -> Columns:
     names = ("CATALOG", "SCHEMA", "NAME", "LANGUAGE", "COUNTRY")
     more = ("ACCENT_SENSITIVITY", "CASE_SENSITIVITY", "PAD_ATTRIBUTE", "ICU_VERSION")
-    return [(n, STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
+    return [(n, dt.STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
 
 
-_CALLER = parse_fields("class STRING, method STRING, file STRING, line STRING")
-_FAILURE = parse_fields("class STRING, msg STRING").fields
+_CALLER = dt.parse_fields("class STRING, method STRING, file STRING, line STRING")
+_FAILURE = dt.parse_fields("class STRING, msg STRING").fields
 
 
 def _logs(args: Args, conf: Conf) -> Columns:
-    failure = Struct((*_FAILURE, StructField("stacktrace", Array(_CALLER, True))))
-    texts: list[tuple[str, DataType]] = [("ts", TIMESTAMP), ("level", STRING), ("msg", STRING)]
-    more: list[tuple[str, DataType]] = [("context", Map(STRING, STRING, True)), ("exception", failure)]
-    return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
+    failure = dt.Struct((*_FAILURE, dt.StructField("stacktrace", dt.Array(_CALLER, True))))
+    texts: list[tuple[str, dt.DataType]] = [("ts", dt.TIMESTAMP), ("level", dt.STRING), ("msg", dt.STRING)]
+    more: list[tuple[str, dt.DataType]] = [("context", dt.Map(dt.STRING, dt.STRING, True)), ("exception", failure)]
+    return [(name, t, True) for name, t in (*texts, *more, ("logger", dt.STRING))]
 
 
 _BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("start", "end", "step", "numSlices")}
@@ -131,8 +116,8 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
         if (failure := find_failure(arg, conf)) is not None:
             return Mismatch(failure, f"the `{name}` of `range` cannot be computed.", whole=True)
-        target = INT if place == 3 else LONG
-        fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
+        target = dt.INT if place == 3 else dt.LONG
+        fits = arg.type != dt.VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
         whole = cast(arg, target, conf)
         if not fits or (is_computable(arg) and constant(whole, "range") is None):
             return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)
@@ -142,23 +127,23 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 _EXPLODED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": uncast(_COLLECTION), "traits": replace(PURE, elements=Elements.EACH), **_MAKES}
-_PLACED: dict[str, Any] = {**_EXPLODED, "columns": lambda args, conf: [("pos", INT, False), *_items(args, conf)]}
+_PLACED: dict[str, Any] = {**_EXPLODED, "columns": lambda args, conf: [("pos", dt.INT, False), *_items(args, conf)]}
 _STRUCTS = must(
-    lambda args, conf: isinstance(args[0].type, Array) and isinstance(args[0].type.element, Struct),
+    lambda args, conf: isinstance(args[0].type, dt.Array) and isinstance(args[0].type.element, dt.Struct),
     "UNEXPECTED_INPUT_TYPE", 'The first parameter requires the "ARRAY<STRUCT>" type, not "{0}".',
 )
 _INLINED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": _STRUCTS, "columns": _struct_columns, "traits": PURE, **_MAKES}
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, names=("collection",), columns=_items, **_EXPLODED),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, names=("collection",), since="4.0", **_PLACED),
-    fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, until="4.0", **_PLACED),
-    fn("sql_keywords", (), VOID, NEVER, columns=lambda args, conf: [("keyword", STRING, False), ("reserved", BOOLEAN, False)], traits=PURE, **_TABLE),
-    fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, check=must(lambda args, conf: conf.python_logging, "FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True), columns=_logs, traits=VOLATILE, **_TABLE),
-    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=lambda args, conf: [("id", LONG, False)], traits=PURE, **_TABLE),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, names=("input",), since="4.0", **_INLINED),
-    fn("inline inline_outer", (ANY,), VOID, NEVER, until="4.0", **_INLINED),
-    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
-    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=must(lambda args, conf: all(is_string(a.type) for a in args), "NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings."), columns=lambda args, conf: [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)], traits=PURE, **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), dt.VOID, NEVER, names=("collection",), columns=_items, **_EXPLODED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), dt.VOID, NEVER, names=("collection",), since="4.0", **_PLACED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), dt.VOID, NEVER, until="4.0", **_PLACED),
+    fn("sql_keywords", (), dt.VOID, NEVER, columns=lambda args, conf: [("keyword", dt.STRING, False), ("reserved", dt.BOOLEAN, False)], traits=PURE, **_TABLE),
+    fn("collations", (), dt.VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
+    fn("python_worker_logs", (), dt.VOID, NEVER, check=must(lambda args, conf: conf.python_logging, "FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True), columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), dt.VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=lambda args, conf: [("id", dt.LONG, False)], traits=PURE, **_TABLE),
+    fn("inline inline_outer", (ANY,), dt.VOID, NEVER, names=("input",), since="4.0", **_INLINED),
+    fn("inline inline_outer", (ANY,), dt.VOID, NEVER, until="4.0", **_INLINED),
+    fn("stack", (dt.INT, Many(ANY, 1)), dt.VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), dt.VOID, NEVER, coerce=Coerce.NONE, check=must(lambda args, conf: all(dt.is_string(a.type) for a in args), "NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings."), columns=lambda args, conf: [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)], traits=PURE, **_MAKES),
 )

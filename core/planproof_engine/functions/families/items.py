@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, Args, Coerce, Mismatch, NullRule
 from planproof_engine.expr.nodes import Call, Expr, GetFieldOfElements
@@ -14,7 +15,6 @@ from planproof_engine.functions.bind import cast, cast_unless_same, make_input_m
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, element, fn, lines, map_at, prints
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
-from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
 from planproof_engine.types.coercion import find_implicit, find_tightest
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
 
@@ -29,7 +29,7 @@ def _is_picked_nullable(args: Args, flag: Flag, *, raises: bool) -> bool:
     place fails outside the array where `raises`, so that only the array's flags count: not even the place's own does.
     """
     array, index = args
-    assert isinstance(array.type, Array)
+    assert isinstance(array.type, dt.Array)
     if not is_foldable(index) or index.nullable:
         return not raises or array.nullable or array.type.contains_null
     flags = _list_item_flags(array)
@@ -42,8 +42,8 @@ def _list_item_flags(array: Expr) -> list[bool] | None:
         return [item.nullable for item in array.args]
     if isinstance(array, GetFieldOfElements):
         items, found = _list_item_flags(array.child), array.child.type
-        assert isinstance(found, Array)
-        assert isinstance(found.element, Struct)
+        assert isinstance(found, dt.Array)
+        assert isinstance(found.element, dt.Struct)
         field = found.element.fields[array.ordinal]
         return None if items is None else [flag or field.nullable for flag in items]
     return None
@@ -66,7 +66,7 @@ def _from_one(raises: bool) -> Flag:
 
 def _element_nullable(tried: bool) -> NullRule:
     def nullable(args: Args, conf: Conf) -> bool:
-        if isinstance(args[0].type, Map):
+        if isinstance(args[0].type, dt.Map):
             return True
         raises = conf.ansi and not tried
         return _is_picked_nullable(args, _from_one(raises), raises=raises)
@@ -77,7 +77,7 @@ def _element_nullable(tried: bool) -> NullRule:
 def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
     """`map[key]`: the key is cast to the type of the map's keys where that is implicit."""
     found, key = args
-    if not isinstance(found.type, Map) or same_type(key.type, found.type.key, conf.case_sensitive):
+    if not isinstance(found.type, dt.Map) or dt.same_type(key.type, found.type.key, conf.case_sensitive):
         return args
     fits = find_implicit(key.type, found.type.key, ansi=conf.ansi) is not None
     return [found, cast(key, found.type.key, conf)] if fits else args
@@ -85,41 +85,41 @@ def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
     key = map_at(args).key
-    return None if same_type(args[1].type, key, conf.case_sensitive) else make_input_mismatch(1, args[1], key.sql)
+    return None if dt.same_type(args[1].type, key, conf.case_sensitive) else make_input_mismatch(1, args[1], key.sql)
 
 
 def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
-    if isinstance(found, Map) and not same_type(found.key, key.type, conf.case_sensitive):
+    if isinstance(found, dt.Map) and not dt.same_type(found.key, key.type, conf.case_sensitive):
         target = find_tightest(found.key, key.type, conf.without_ansi)
         if target is None:
             return args
-        return cast_implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
-    if isinstance(found, Array) and key.type in (BYTE, SHORT):
-        return [args[0], cast_unless_same(key, INT, conf)]
+        return cast_implicitly(args, (dt.Map(target, found.value, found.value_contains_null), target), conf)
+    if isinstance(found, dt.Array) and key.type in (dt.BYTE, dt.SHORT):
+        return [args[0], cast_unless_same(key, dt.INT, conf)]
     return args
 
 
 def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
     found, key = args[0].type, args[1].type
-    if isinstance(found, Array):
-        return None if key == INT else make_input_mismatch(1, args[1], "INT")
-    if not isinstance(found, Map):
+    if isinstance(found, dt.Array):
+        return None if key == dt.INT else make_input_mismatch(1, args[1], "INT")
+    if not isinstance(found, dt.Map):
         return make_input_mismatch(0, args[0], '("ARRAY" or "MAP")')
-    if same_type(found.key, key, conf.case_sensitive):
+    if dt.same_type(found.key, key, conf.case_sensitive):
         return None
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
 
 
-def _element_at_type(args: Args, conf: Conf) -> DataType:
+def _element_at_type(args: Args, conf: Conf) -> dt.DataType:
     found = args[0].type
-    return found.element if isinstance(found, Array) else map_at(args).value
+    return found.element if isinstance(found, dt.Array) else map_at(args).value
 
 
-def _place_kind(conf: Conf) -> Kind | DataType:
+def _place_kind(conf: Conf) -> Kind | dt.DataType:
     """`get` was `arr[n]` before 4.1, which takes no texts."""
-    return INTEGRAL if conf.before("4.1") else INT
+    return INTEGRAL if conf.before("4.1") else dt.INT
 
 
 def _place_is_known(args: Args) -> bool:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Args, Input, NullRule, Signature, TypeRule
 from planproof_engine.expr.nodes import Call, Expr, Literal
-from planproof_engine.types import INT, STRING, Array, DataType, Map
 
 Table = list[tuple[str, Signature]]
 Pretty = Callable[[Expr], str]
@@ -19,7 +19,7 @@ def fn(
     names: str,
     /,
     inputs: list[Input] | tuple[Input, ...],
-    returns: DataType | TypeRule,
+    returns: dt.DataType | TypeRule,
     nullable: NullRule,
     printed: str | None = None,
     **more: Any,
@@ -51,31 +51,31 @@ def element(index: int) -> TypeRule:
 def array_of(index: int, contains_null: bool | None = None) -> TypeRule:
     """The result is an array of what the argument at `index` is, whose nulls it holds where nothing else is said."""
 
-    def rule(args: Args, conf: Conf) -> DataType:
-        return Array(args[index].type, args[index].nullable if contains_null is None else contains_null)
+    def rule(args: Args, conf: Conf) -> dt.DataType:
+        return dt.Array(args[index].type, args[index].nullable if contains_null is None else contains_null)
 
     return rule
 
 
-def array_at(args: Args, index: int = 0) -> Array:
+def array_at(args: Args, index: int = 0) -> dt.Array:
     """The type of an argument that is an array."""
     found = args[index].type
-    assert isinstance(found, Array)
+    assert isinstance(found, dt.Array)
     return found
 
 
-def map_at(args: Args, index: int = 0) -> Map:
+def map_at(args: Args, index: int = 0) -> dt.Map:
     """The type of an argument that is a map."""
     found = args[index].type
-    assert isinstance(found, Map)
+    assert isinstance(found, dt.Map)
     return found
 
 
 def lit(value: int | str | bool) -> Literal:
     """A default argument, printed as Spark prints it."""
     if isinstance(value, str):
-        return Literal(value, STRING, value)
-    return Literal(value, INT, str(value))
+        return Literal(value, dt.STRING, value)
+    return Literal(value, dt.INT, str(value))
 
 
 def prints(form: str) -> Callable[[Call, Pretty], str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS,
@@ -26,34 +27,21 @@ from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES
 from planproof_engine.functions.bind import cast, cast_argument, is_cast_nullable
 from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit
 from planproof_engine.functions.families.rules import check_inputs, must, null_where_it_fails
-from planproof_engine.types import (
-    CALENDAR_INTERVAL,
-    DATE,
-    INT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    Decimal,
-    Interval,
-    Nanos,
-    is_numeric,
-)
 from planproof_engine.types.kinds import ANY, ANY_NANOS, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
 
-Returns = DataType | TypeRule
+Returns = dt.DataType | TypeRule
 
-_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, ANY_NANOS))
-_PARSED_OR_NUMBER = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, NUMERIC, ANY_NANOS))
-_SECONDS = Decimal(18, 6)
+_PARSED = OneOf((ANY_STRING, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ, ANY_NANOS))
+_PARSED_OR_NUMBER = OneOf((ANY_STRING, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ, NUMERIC, ANY_NANOS))
+_SECONDS = dt.Decimal(18, 6)
 _ZERO_SECONDS = Literal(0, _SECONDS, "0.000000")
-_FIELDS: tuple[Expected, ...] = (INT, INT, INT, INT, INT, Decimal(16, 6), ANY_STRING)
-_DATE_TIME: tuple[Expected, ...] = (DATE, ANY_TIME, ANY_STRING)
+_FIELDS: tuple[Expected, ...] = (dt.INT, dt.INT, dt.INT, dt.INT, dt.INT, dt.Decimal(16, 6), ANY_STRING)
+_DATE_TIME: tuple[Expected, ...] = (dt.DATE, ANY_TIME, ANY_STRING)
 
 
-def _session_stamp(args: Args, conf: Conf) -> DataType:
+def _session_stamp(args: Args, conf: Conf) -> dt.DataType:
     """The type that `spark.sql.timestampType` says."""
-    return TIMESTAMP_NTZ if conf.timestamp_type == "TIMESTAMP_NTZ" else TIMESTAMP
+    return dt.TIMESTAMP_NTZ if conf.timestamp_type == "TIMESTAMP_NTZ" else dt.TIMESTAMP
 
 
 def _parts(args: Args) -> tuple[Sequence[Expected], Coerce]:
@@ -68,7 +56,7 @@ def _part_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _try_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A lone date of unknown type keeps its name."""
-    return [cast(args[0], DATE, conf)] if len(args) == 1 and args[0].type == VOID else _part_operands(args, conf)
+    return [cast(args[0], dt.DATE, conf)] if len(args) == 1 and args[0].type == dt.VOID else _part_operands(args, conf)
 
 
 def _check_counts(*counts: int) -> Check:
@@ -99,7 +87,7 @@ def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) ->
     def nullable(args: Args, conf: Conf) -> bool:
         """A date alone is cast."""
         if len(args) <= 3:
-            return returns == TIMESTAMP_NTZ or EITHER(args, conf)
+            return returns == dt.TIMESTAMP_NTZ or EITHER(args, conf)
         return tries or null_where_it_fails(args, conf)
 
     def make_line(counts: tuple[int, ...], **versions: str) -> Table:
@@ -121,7 +109,7 @@ def _read_nullable(target: TypeRule, tries: bool) -> NullRule:
             return tries or null_where_it_fails(args, conf)
         # Spark has no cast from a number to a timestamp without time zone, yet makes one here. Nanoseconds are read as
         # `try_cast` reads them.
-        if isinstance(args[0].type, Nanos) or (is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ):
+        if isinstance(args[0].type, dt.Nanos) or (dt.is_numeric(args[0].type) and target(args, conf) == dt.TIMESTAMP_NTZ):
             return True
         return is_cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
 
@@ -134,33 +122,33 @@ def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
     nullable = _read_nullable(rule, tries)
     # Spark fails inside where a number is to become a timestamp by a format.
     by_type = must(
-        lambda args, conf: len(args) < 2 or not is_numeric(args[0].type) or rule(args, conf) != TIMESTAMP,
+        lambda args, conf: len(args) < 2 or not dt.is_numeric(args[0].type) or rule(args, conf) != dt.TIMESTAMP,
         "INTERNAL_ERROR", "a number cannot be read by a format.", whole=True,
     )
     # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read in another way.
     return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=by_type, traits=RAISES)
 
 
-_WHOLE = Optional(INT, lit(0))
+_WHOLE = Optional(dt.INT, lit(0))
 _SPAN = (*([_WHOLE] * 6), Optional(_SECONDS, _ZERO_SECONDS))
 
 
 TABLE: Table = lines(
-    fn("make_date", (INT, INT, INT), DATE, null_where_it_fails, traits=ANSI_RAISES),
+    fn("make_date", (dt.INT, dt.INT, dt.INT), dt.DATE, null_where_it_fails, traits=ANSI_RAISES),
     _maker("make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "make_timestamp({})"),
-    _maker("make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
-    _maker("make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "make_timestamp_ntz({})"),
+    _maker("make_timestamp_ltz", dt.TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
+    _maker("make_timestamp_ntz", dt.TIMESTAMP_NTZ, (2, 6), "make_timestamp_ntz({})"),
     _maker("try_make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "try_make_timestamp({})"),
-    _maker("try_make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
-    _maker("try_make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
-    fn("make_interval", _SPAN, CALENDAR_INTERVAL, null_where_it_fails, traits=ANSI_RAISES),
-    fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, traits=PURE),
-    fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, traits=RAISES),
-    fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, traits=RAISES),
-    _reader("to_date", _PARSED, DATE),
-    _reader("try_to_date", _PARSED, DATE),
+    _maker("try_make_timestamp_ltz", dt.TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
+    _maker("try_make_timestamp_ntz", dt.TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
+    fn("make_interval", _SPAN, dt.CALENDAR_INTERVAL, null_where_it_fails, traits=ANSI_RAISES),
+    fn("try_make_interval", (dt.INT, *_SPAN[1:]), dt.CALENDAR_INTERVAL, ALWAYS, traits=PURE),
+    fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), dt.Interval("day", "second"), EITHER, traits=RAISES),
+    fn("make_ym_interval", (_WHOLE, _WHOLE), dt.Interval("year", "month"), EITHER, traits=RAISES),
+    _reader("to_date", _PARSED, dt.DATE),
+    _reader("try_to_date", _PARSED, dt.DATE),
     _reader("to_timestamp", _PARSED_OR_NUMBER, _session_stamp),
-    _reader("to_timestamp_ltz", _PARSED_OR_NUMBER, TIMESTAMP),
-    _reader("to_timestamp_ntz", _PARSED_OR_NUMBER, TIMESTAMP_NTZ),
+    _reader("to_timestamp_ltz", _PARSED_OR_NUMBER, dt.TIMESTAMP),
+    _reader("to_timestamp_ntz", _PARSED_OR_NUMBER, dt.TIMESTAMP_NTZ),
     _reader("try_to_timestamp", _PARSED_OR_NUMBER, _session_stamp),
 )

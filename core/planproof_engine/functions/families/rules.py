@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Adjust, Args, Check, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import find_open_collation
 from planproof_engine.functions.families.line import Pretty
-from planproof_engine.types import (
-    DATE,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    DataType,
-    Map,
-    is_string,
-    same_type,
-    walk,
-)
 from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
 
@@ -42,11 +31,11 @@ def is_zoned(call: Call) -> bool | None:
     """Whether the call has no answer before Spark gives it a time zone or a seed (`TimeZoneAwareExpression`,
     `ExpressionWithRandomSeed`). None for what takes or gives timestamps and was not looked at."""
     name = call.function.name
-    if name in ("date_part", "datepart") and call.args[-1].type == DATE:
+    if name in ("date_part", "datepart") and call.args[-1].type == dt.DATE:
         return False  # The year of a date is one everywhere.
     if name in _SEEDED_OR_ZONED:
         return True
-    moments = (TIMESTAMP, TIMESTAMP_NTZ)
+    moments = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
     return None if name not in _HAND_ON and any(e.type in moments for e in (call, *call.args)) else False
 
 
@@ -78,9 +67,9 @@ def null_where_it_fails(args: Args, conf: Conf) -> bool:
     return not conf.ansi or EITHER(args, conf)
 
 
-def check_keys(types: Sequence[DataType]) -> Mismatch | None:
+def check_keys(types: Sequence[dt.DataType]) -> Mismatch | None:
     """Refuses keys of a map that hold a map or a variant (`TypeUtils.checkForMapKeyType`)."""
-    if any(isinstance(part, Map) or part == VARIANT for key in types for part in walk(key)):
+    if any(isinstance(part, dt.Map) or part == dt.VARIANT for key in types for part in dt.walk(key)):
         return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
     return None
 
@@ -96,7 +85,7 @@ def must(holds: Callable[[Args, Conf], object], condition: str, message: str, *,
     return check
 
 
-def wants(index: int, fits: Callable[[DataType], object], wanted: str) -> Check:
+def wants(index: int, fits: Callable[[dt.DataType], object], wanted: str) -> Check:
     """Refuses an argument whose type does not fit (UNEXPECTED_INPUT_TYPE)."""
     return lambda args, conf: None if fits(args[index].type) else make_input_mismatch(index, args[index], wanted)
 
@@ -166,7 +155,7 @@ def one_type(name: str) -> Check:
     """Refuses arguments of different types (DATA_DIFF_TYPES)."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
+        if all(dt.same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
             return None
         return find_open_collation(name, args) or make_types_mismatch(name, args)
 
@@ -194,10 +183,10 @@ def check_inputs(args: Args, expected: Sequence[Expected | None]) -> Mismatch | 
 
 def text_of(index: int) -> TypeRule:
     """The string type of the argument at `index`, its collation kept; the default string for another type."""
-    return lambda args, conf: args[index].type if is_string(args[index].type) else STRING
+    return lambda args, conf: args[index].type if dt.is_string(args[index].type) else dt.STRING
 
 
-def merge_types(args: Args, conf: Conf) -> DataType:
+def merge_types(args: Args, conf: Conf) -> dt.DataType:
     """`ComplexTypeMergingExpression.dataType`: the one type of the arguments, its flags loosest."""
     found = merge_flags([a.type for a in args], conf)
     return args[0].type if found is None else found
