@@ -3,8 +3,6 @@
 What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

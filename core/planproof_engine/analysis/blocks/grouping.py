@@ -3,8 +3,6 @@
 Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalysis`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import (

@@ -3,8 +3,6 @@
 Source: `ResolveAliases`, `ResolveLateralColumnAliasReference`, `ExtractGenerator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

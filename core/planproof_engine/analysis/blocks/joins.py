@@ -3,8 +3,6 @@
 Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

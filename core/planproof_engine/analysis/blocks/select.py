@@ -3,8 +3,6 @@
 Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractGenerator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.blocks import groupby, grouping

@@ -3,8 +3,6 @@
 Source: `ResolveLambdaVariables` and `HigherOrderFunction`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

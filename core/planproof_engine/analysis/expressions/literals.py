@@ -3,8 +3,6 @@
 Source: `AstBuilder.numericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from decimal import Decimal as Number

@@ -3,8 +3,6 @@
 Source: `FunctionResolution`, `CheckAnalysis`, `ResolveAggregateFunctions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

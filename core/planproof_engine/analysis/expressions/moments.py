@@ -3,8 +3,6 @@
 Source: `SparkDateTimeUtils.parseTimestampString`, `stringToDate`, `convertSpecialTimestamp`, `getZoneId`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 

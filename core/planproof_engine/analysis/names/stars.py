@@ -1,7 +1,5 @@
 """`*`, `t.*`, `s.*` over a struct, and `* EXCEPT (...)`. Source: `UnresolvedStar`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

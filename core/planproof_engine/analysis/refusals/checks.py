@@ -3,8 +3,6 @@
 Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeGuard
 

@@ -3,8 +3,6 @@
 Source: `SortOrder.checkInputDataTypes`, `CheckAnalysis`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

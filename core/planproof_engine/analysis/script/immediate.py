@@ -1,7 +1,5 @@
 """`EXECUTE IMMEDIATE text USING values`: the query in the text. Source: `ResolveExecuteImmediate`."""
 
-from __future__ import annotations
-
 import re
 
 from planproof_engine import types as dt

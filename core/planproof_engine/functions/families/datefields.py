@@ -3,8 +3,6 @@
 Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressions.scala`, `Extract.createExpr`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: `datetimeExpressions.scala`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

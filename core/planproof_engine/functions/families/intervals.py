@@ -3,8 +3,6 @@
 Source: `BinaryArithmeticWithDatetimeResolver`, `datetimeExpressions.scala`, `intervalExpressions.scala`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from planproof_engine import types as dt

@@ -1,7 +1,5 @@
 """Variants. Source: `variantExpressions.scala`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from planproof_engine import types as dt
