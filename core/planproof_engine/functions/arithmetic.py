@@ -121,22 +121,26 @@ def _cast_bare_nulls(args: list[Expr], target: dt.DataType, conf: Conf) -> list[
     return _promote(args, target, conf) if all(a.type == dt.VOID for a in args) else args
 
 
-def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The operands of `+`, `-`, `*`, `/` and their kin, cast to the type in which Spark computes."""
-    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _cast_bare_nulls(meet(ready, conf, _is_computable), dt.DOUBLE, conf)
+DecimalRule = Callable[[dt.Decimal, dt.Decimal, Conf], dt.Decimal]
+Meet = Callable[[list[Expr], Conf], list[Expr]]
 
 
-def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`%` and pmod know numbers only."""
-    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _cast_bare_nulls(meet(ready, conf, dt.is_numeric), dt.DOUBLE, conf)
+def _meet_numbers(fits: Callable[[dt.DataType], bool], unknown: dt.DataType) -> Meet:
+    """Casts operands to the type in which Spark computes, where that fits; two of type void to `unknown`."""
+
+    def operands(args: list[Expr], conf: Conf) -> list[Expr]:
+        ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+        return _cast_bare_nulls(meet(ready, conf, fits), unknown, conf)
+
+    return operands
 
 
-def bits(args: list[Expr], conf: Conf) -> list[Expr]:
-    """The operands of `&`, `|` and `^`, cast to the wider of two whole-number types."""
-    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _cast_bare_nulls(meet(ready, conf, dt.is_integral), n.INT, conf)
+arithmetic = _meet_numbers(_is_computable, dt.DOUBLE)
+"""The operands of `+`, `-`, `*` and their kin."""
+remainder = _meet_numbers(dt.is_numeric, dt.DOUBLE)
+"""`%` and pmod know numbers only."""
+bits = _meet_numbers(dt.is_integral, dt.INT)
+"""The operands of `&`, `|` and `^`, cast to the wider of two whole-number types."""
 
 
 def division(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -184,10 +188,6 @@ def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
     ready = meet_decimals(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
     return _cast_bare_nulls(meet(ready, conf, lambda t: t in (dt.BOOLEAN, dt.VOID)), dt.BOOLEAN, conf)
-
-
-DecimalRule = Callable[[dt.Decimal, dt.Decimal, Conf], dt.Decimal]
-Meet = Callable[[list[Expr], Conf], list[Expr]]
 
 
 def _fit_decimal(precision: int, scale: int, conf: Conf) -> dt.Decimal:

@@ -106,11 +106,11 @@ def _positive(place: int) -> Check:
     return must(lambda args, conf: _whole_number(args[place]) > 0, "VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
 
 
-def _check_flag(args: Args, conf: Conf) -> Mismatch | None:
-    """Whether to ignore nulls is a boolean literal."""
-    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == dt.BOOLEAN and args[1].value is not None):
-        return None
-    return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
+_check_flag = must(
+    lambda args, conf: len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == dt.BOOLEAN and args[1].value is not None),
+    "_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.",
+)
+"""Whether to ignore nulls is a boolean literal."""
 
 
 def _print_collect(call: Call, pretty: Pretty) -> str:
@@ -118,11 +118,12 @@ def _print_collect(call: Call, pretty: Pretty) -> str:
     return f"{name} RESPECT NULLS" if call.respect_nulls else name
 
 
-def _check_set_items(args: Args, conf: Conf) -> Mismatch | None:
-    """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
-    if any(isinstance(t, dt.Map) or (isinstance(t, dt.String) and t.collation not in (None, "UTF8_BINARY")) for t in dt.walk(args[0].type)):
-        return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
-    return None
+def _compares(t: dt.DataType) -> bool:
+    """Whether a set can compare it: no map, and no string of a collation in which other bytes are equal."""
+    return not isinstance(t, dt.Map) and not (isinstance(t, dt.String) and t.collation not in (None, "UTF8_BINARY"))
+
+
+_check_set_items = must(lambda args, conf: all(map(_compares, dt.walk(args[0].type))), "UNSUPPORTED_INPUT_TYPE", 'collect_set() cannot take a "{0}".')
 
 
 def _listagg_operands(args: list[Expr], conf: Conf) -> list[Expr]:

@@ -62,10 +62,6 @@ def _field_name(arg: Expr, at: int) -> str:
     return f"col{at + 1}" if name is None else name
 
 
-def _struct_type(args: Args, conf: Conf) -> dt.DataType:
-    return dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
-
-
 def _named_struct_type(args: Args, conf: Conf) -> dt.DataType:
     names, values = _halves(list(args))
     return dt.Struct(tuple(dt.StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
@@ -112,7 +108,7 @@ def _struct(call: Call, pretty: Pretty) -> str:
 TABLE: Table = lines(
     fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
     fn("map", (Many(ANY),), _map_type, NEVER, coerces=_cast_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
-    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("struct", (Many(ANY),), lambda args, conf: dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args))), NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
     fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_check_named_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),

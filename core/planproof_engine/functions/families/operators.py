@@ -25,7 +25,7 @@ from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import collate_shared, find_open_collation
 from planproof_engine.functions.families.line import Pretty, Table, binary, fn, lines, prints, type_of
-from planproof_engine.functions.families.rules import merge_types, merged_type, must, wants
+from planproof_engine.functions.families.rules import checks, merge_types, merged_type, must, wants
 from planproof_engine.origin import Unknown
 from planproof_engine.types.coercion import find_common, find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
@@ -206,12 +206,6 @@ def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return [predicate, left, right]
 
 
-def _if_check(args: Args, conf: Conf) -> Mismatch | None:
-    if args[0].type != dt.BOOLEAN:
-        return make_input_mismatch(0, args[0], "BOOLEAN")
-    return check_branches(args, conf)
-
-
 def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
     """Conditions and values of `CASE`, whose arguments alternate; a last odd one is the ELSE value."""
     pairs = len(args) // 2
@@ -257,10 +251,10 @@ def _between_check(args: Args, conf: Conf) -> Mismatch | None:
     return next((refused for refused in found if refused is not None), None)
 
 
-def _escape_check(args: Args, conf: Conf) -> Mismatch | None:
-    if len(args) < 3 or (isinstance(args[2], Literal) and dt.is_string(args[2].type) and len(str(args[2].value)) == 1):
-        return None
-    return Mismatch("INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.")
+_escape_check = must(
+    lambda args, conf: len(args) < 3 or (isinstance(args[2], Literal) and dt.is_string(args[2].type) and len(str(args[2].value)) == 1),
+    "INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.",
+)
 
 
 def _case(call: Call, pretty: Pretty) -> str:
@@ -312,6 +306,6 @@ TABLE: Table = lines(
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("ilike({0}, {1})"), traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), dt.BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=prints("(IF({0}, {1}, {2}))"), traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=checks(wants(0, lambda t: t == dt.BOOLEAN, "BOOLEAN"), check_branches), show=prints("(IF({0}, {1}, {2}))"), traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
     fn("when", (ANY, ANY, Many(ANY)), lambda args, conf: merge_types(case_values(args)[1], conf), _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
 )

@@ -2,7 +2,7 @@
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, Args, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, Args, Optional
 from planproof_engine.expr.nodes import Cast
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
@@ -11,12 +11,11 @@ from planproof_engine.functions.families.line import Table, array_of, fn, lines,
 from planproof_engine.functions.families.rules import checks, foldable, is_foldable, must, prove_null_for_null
 from planproof_engine.types.kinds import ANY_STRING
 
-
-def _check_part(args: Args, conf: Conf) -> Mismatch | None:
-    """A call of constants alone is computed while the query is analyzed."""
-    if isinstance(args[2], Cast) and all(map(is_foldable, args)) and raises(args[2], conf):
-        return Mismatch("CAST_OVERFLOW", "The part of split_part is a whole number that is no INT.", whole=True)
-    return None
+_check_part = must(
+    lambda args, conf: not (isinstance(args[2], Cast) and all(map(is_foldable, args)) and raises(args[2], conf)),
+    "CAST_OVERFLOW", "The part of split_part is a whole number that is no INT.", whole=True,
+)
+"""A call of constants alone is computed while the query is analyzed."""
 
 
 def _starts(args: Args, conf: Conf) -> bool:
