@@ -264,9 +264,8 @@ class _Root:
             if lazy:
                 raise _make_eager_error(expr)
             if any(calls_declared(part) for part in _lists_of(expr)):
-                raise CannotLower(
-                    "PP220", "a list that Python computes inside a lambda is iterated there", span_of(expr)
-                )
+                text = "a list that Python computes inside a lambda is iterated there"
+                raise CannotLower("PP220", text, span_of(expr))
             body.inner.append((expr, self.build_level(expr, enclosing)))
             return
         first = _find_lazy_start(expr)

@@ -91,9 +91,8 @@ def aggregate(
         raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, group or node)
     for item, source in zip(items, _list_item_nodes(node, items)):
         if find_first_window(item) is not None:
-            raise ctx.env.make_error(
-                "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
-            )
+            said = "It is not allowed to use a window function inside an aggregate."
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", said, source)
         check_grouped(item, groups, source, ctx, node, keys)
     if any(isinstance(e, Window) and is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."

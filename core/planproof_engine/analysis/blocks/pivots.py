@@ -35,9 +35,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
         if isinstance(key.type, dt.Map):
-            raise env.make_error(
-                "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
-            )
+            text = f"Invalid pivot column {pretty(key)}: its type is not comparable."
+            raise env.make_error("INCOMPARABLE_PIVOT_COLUMN", text, node)
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
@@ -101,9 +100,8 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if not is_foldable(value):
-        raise ctx.env.make_error(
-            "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
-        )
+        said = f"Literal expressions required for pivot values, found {pretty(value)}."
+        raise ctx.env.make_error("NON_LITERAL_PIVOT_VALUES", said, node)
     if not ctx.conf.before("4.0") and ctx.conf.before("4.3") and is_of_now(value):
         if ctx.conf.before("4.1"):
             raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
@@ -141,9 +139,8 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
         except Mismatch as mismatch:
             raise ctx.env.make_mismatch_error(mismatch, node) from None
     elif (key.type == dt.BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == dt.DATE and not is_date(text)):
-        raise ctx.env.make_error(
-            "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
-        )
+        said = f"The value '{text}' cannot be cast to \"{key.type.sql}\"."
+        raise ctx.env.make_error("CAST_INVALID_INPUT", said, node)
 
 
 def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:

@@ -43,13 +43,11 @@ def bind_recursive_cte(
     while isinstance(query, q.Subquery) and query.alias is None:
         query = query.query
     if not isinstance(query, q.Union):
-        raise env.make_error(
-            "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
-        )
+        text = "A recursive definition must be a UNION of an anchor and a recursive step."
+        raise env.make_error("INVALID_RECURSIVE_CTE", text, cte)
     if query.distinct and not env.lacks("recursion as it is"):
-        raise env.make_error(
-            "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
-        )
+        text = "UNION in recursive CTE is not supported; use UNION ALL."
+        raise env.make_error("UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", text, cte)
     if query.with_ is not None:
         env = env.with_ctes(inner_ctes(query.with_, env, outer))
     if any(clause is not None for clause in (query.order, query.limit, query.offset)):
@@ -58,9 +56,8 @@ def bind_recursive_cte(
         raise env.make_error("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.left, env, outer)
     if names and len(names) != len(anchor.output):
-        raise env.make_error(
-            "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
-        )
+        text = f"{len(names)} names for {len(anchor.output)} columns of `{name}`."
+        raise env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, cte)
     loose = not env.conf.before("4.1")
     output = tuple(
         Column(fresh_id(), names[i] if names else c.name, c.type, loose or c.nullable, (name,))
@@ -123,9 +120,8 @@ def refers(query: q.Node, name: str) -> bool:
 
 def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
     if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
-        raise env.make_error(
-            "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
-        )
+        text = "A recursive step may refer to its own CTE only once."
+        raise env.make_error("INVALID_RECURSIVE_REFERENCE.NUMBER", text, cte)
 
 
 def _count_references(plan: Plan, itself: Plan) -> int:

@@ -105,9 +105,8 @@ def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env:
         return
     if relation is not None and "view" not in relation.kind:
         raise env.make_unknown("time travel", node)
-    raise env.make_error(
-        "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
-    )
+    text = f"Time travel on the relation `{'.'.join(parts)}` is not supported."
+    raise env.make_error("UNSUPPORTED_FEATURE.TIME_TRAVEL", text, node)
 
 
 def _refuse_moment(version: q.Version, env: Environment) -> None:
@@ -176,9 +175,8 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
-            raise env.make_error(
-                "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
-            )
+            text = "The location name cannot be empty string, but `` was given."
+            raise env.make_error("INVALID_EMPTY_LOCATION", text, node)
         raise env.make_unknown(f"the files of {shown}", node)
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
@@ -200,9 +198,8 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)
-        raise env.make_error(
-            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}", node
-        )
+        text = f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}"
+        raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", text, node)
     if relation.name in env.broken:
         raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)

@@ -372,9 +372,8 @@ def _make_aggregate_error(bound: Expr, over: Aggregated | None, node: q.Node, ct
     """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
     over one it is taken for one of a query without GROUP BY."""
     if over is None or _has_aggregate_beside_windows(bound):
-        return ctx.env.make_error(
-            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
-        )
+        said = "An aggregate function of QUALIFY must stand in a window."
+        return ctx.env.make_error("QUALIFY_AGGREGATE_NOT_ALLOWED", said, node)
     if ctx.env.conf.databricks:
         return ctx.env.make_unknown("an aggregate function in QUALIFY after GROUP BY", node)
     text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."

@@ -173,9 +173,8 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
         if not of_texts or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise
         condition = error.condition.replace("COLUMN", "MAP_KEY")
-        raise AnalysisError(
-            condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
-        ) from None
+        text = f"{error.message} If the map's key is meant to be a text, put it in quotes."
+        raise AnalysisError(condition, text, error.origin) from None
     return add_span(ctx.env.fields.extract_item(child, key), node)
 
 
@@ -360,9 +359,8 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
     name = node.name
     found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
     if found is None:
-        raise ctx.env.make_error(
-            "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
-        )
+        text = f"Found the unbound parameter: {name or '?'}. Please, fix `args`."
+        raise ctx.env.make_error("UNBOUND_SQL_PARAMETER", text, node)
     return found
 
 
@@ -386,9 +384,8 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     child = bind(node.operand, ctx)
     reads_text = ctx.env.conf.databricks and child.type == dt.STRING
     if child.type != dt.VARIANT and not reads_text:
-        raise ctx.env.make_error(
-            "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
-        )
+        said = f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".'
+        raise ctx.env.make_error("COLUMN_IS_NOT_VARIANT_TYPE", said, node)
     path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
     reads = "get_json_object" if reads_text else "variant_get"

@@ -58,9 +58,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             return routines.call_scalar(routine, node, ctx)
         raise _make_unknown_error(name, function, node, ctx)
     if function.category is Category.TABLE:
-        raise ctx.env.make_error(
-            "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
-        )
+        said = f"`{key}` is a table function: it stands in FROM, not in an expression."
+        raise ctx.env.make_error("NOT_A_SCALAR_FUNCTION", said, node)
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
         text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
         raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
@@ -75,9 +74,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             windows.refuse_frame(function, over, ctx, node)
         raise
     if over is None and function.category is Category.WINDOW and not _stays_without_over(ctx):
-        raise ctx.env.make_error(
-            "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
-        )
+        said = f"Window function {pretty(bound)} requires an OVER clause."
+        raise ctx.env.make_error("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", said, node)
     return windows.bind_window(bound, over, ctx, node) if over is not None else bound
 
 

@@ -100,9 +100,8 @@ def _bind_arguments(node: q.Call, ctx: Context) -> None:
 def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
     """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
-        return ctx.env.make_error(
-            "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
-        )
+        text = f"`{name}` makes a value, not rows: it stands in an expression, not in FROM."
+        return ctx.env.make_error("NOT_A_TABLE_FUNCTION", text, node)
     return ctx.env.make_error("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
 
 
@@ -110,9 +109,8 @@ def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
         if any(find_call(inner, ctx) is not None for inner in _list_calls(argument)):
-            raise ctx.env.make_error(
-                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
-            )
+            text = "A generator cannot stand inside another one."
+            raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
 
 
 def _list_calls(node: q.Node) -> Iterator[q.Call]:

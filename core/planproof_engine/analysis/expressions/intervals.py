@@ -37,9 +37,8 @@ def _make_singular(unit: str) -> str:
 def _read_value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
-        raise AnalysisError(
-            _find_condition(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
-        )
+        said = f"Can only use numbers in an interval's values, but got {text!r}."
+        raise AnalysisError(_find_condition(text), said, origin)
     value = Number("".join(text.split()))
     return -value if negative else value
 

@@ -48,9 +48,8 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
 
 def _make_within_group_error(reason: str, function: Signature, node: q.Call, ctx: Context) -> Exception:
     sort_keys(node.within_group, ctx)  # Spark looks up the function where its keys are resolved.
-    return ctx.env.make_error(
-        f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
-    )
+    text = f"Invalid function `{function.name}` with WITHIN GROUP."
+    return ctx.env.make_error(f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", text, node)
 
 
 def add_modifiers(found: Call, node: q.Call, ctx: Context) -> Call:
@@ -58,9 +57,8 @@ def add_modifiers(found: Call, node: q.Call, ctx: Context) -> Call:
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
     if filtered is not None and node.over is not None and ctx.lacks("FILTER of windows"):
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
-        )
+        text = "Window aggregate function with filter predicate is not supported yet."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1030", text, node)
     if node.distinct:
         changes["distinct"] = True
     if node.nulls is not None:

@@ -26,9 +26,8 @@ _MOST = dt.timedelta(hours=18)
 
 def make_invalid_error(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
     """The error for a typed literal whose text is no such value."""
-    return AnalysisError(
-        "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
-    )
+    said = f"The value of the typed literal {kind} is invalid: '{text}'."
+    return AnalysisError("INVALID_TYPED_LITERAL", said, origin)
 
 
 def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:

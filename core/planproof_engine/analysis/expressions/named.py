@@ -41,9 +41,8 @@ def place_named(
     defaults."""
     names = [name for name, _ in parameters]
     if unknown := [n for n in named if n not in names]:
-        raise ctx.env.make_error(
-            "UNRECOGNIZED_PARAMETER_NAME", f"`{routine}` has no parameter named `{unknown[0]}`.", node
-        )
+        said = f"`{routine}` has no parameter named `{unknown[0]}`."
+        raise ctx.env.make_error("UNRECOGNIZED_PARAMETER_NAME", said, node)
     twice = [n for n in names[: len(positional)] if n in named]
     if twice:
         text = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED"

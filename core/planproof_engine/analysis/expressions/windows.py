@@ -71,9 +71,8 @@ def _find_definition(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
         return spec
     found = ctx.windows.get(name.text)
     if found is None:
-        raise ctx.env.make_error(
-            "MISSING_WINDOW_SPECIFICATION", f"Window specification `{name.text}` is not defined.", node
-        )
+        text = f"Window specification `{name.text}` is not defined."
+        raise ctx.env.make_error("MISSING_WINDOW_SPECIFICATION", text, node)
     return _find_definition(found, ctx, node)
 
 
@@ -124,9 +123,8 @@ def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
 def _check(function: Call, ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
     if category not in (Category.AGGREGATE, Category.WINDOW) and not ctx.env.lenient:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
-        )
+        said = f"Expression `{name}` not supported within a window function."
+        raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", said, node)
     if function.distinct:
         text = f"Distinct window functions are not supported: {pretty(function)}."
         raise ctx.env.make_error("DISTINCT_WINDOW_FUNCTION_UNSUPPORTED", text, node)

@@ -127,9 +127,8 @@ class Fields:
         if row is not None:
             return GetField(expr, 0, row.fields[0].type, True, row.fields[0].name)  # Refused for the generator in it.
         if isinstance(given, dt.Struct):
-            raise AnalysisError(
-                "INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin
-            )
+            said = "The field name must be a non-null string literal."
+            raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", said, origin)
         name = "getarrayitem" if isinstance(given, dt.Array) else "getmapvalue" if isinstance(given, dt.Map) else None
         function = self._registry.find(name) if name else None
         if function is None or given == dt.VARIANT:

@@ -50,9 +50,8 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
     if isinstance(node, (q.Alias, q.Aliases)) and isinstance(drop_parentheses(node.operand), q.Star):
-        raise ctx.env.make_error(
-            "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
-        )
+        text = "Invalid usage of '*' in expression `alias`: a star takes no name."
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, node)
 
 
 def refuse_counted_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
@@ -122,9 +121,8 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     if found is not None and isinstance(found[0].type, dt.Struct):
         return _list_fields(found[0], found[0].type)
     if found is not None:
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1050", f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`.", star
-        )
+        said = f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1050", said, star)
     if is_of_files(parts, ctx):
         raise make_unresolved_error(tuple(parts), ctx, star)
     names = ", ".join(c.name for c in ctx.scope.columns)
@@ -189,9 +187,8 @@ def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Contex
     """The struct built anew from the fields that are left."""
     data_type = struct.type
     if not isinstance(data_type, dt.Struct):
-        raise ctx.env.make_error(
-            "INVALID_EXTRACT_BASE_FIELD_TYPE", f'Can\'t extract a field from "{data_type.sql}".', star
-        )
+        text = f'Can\'t extract a field from "{data_type.sql}".'
+        raise ctx.env.make_error("INVALID_EXTRACT_BASE_FIELD_TYPE", text, star)
     by_field: dict[int, list[tuple[str, ...]]] = {}
     for name, *rest in paths:
         by_field.setdefault(ctx.env.fields.ordinal(data_type, name, ctx.env.origin(star)), []).append(tuple(rest))

@@ -100,9 +100,8 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
     """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
     found = content(bound)
     if found & WINDOW:
-        raise env.make_error(
-            "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", f"Window functions are not allowed in the {clause} clause.", node
-        )
+        text = f"Window functions are not allowed in the {clause} clause."
+        raise env.make_error("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, node)
     refuse_generator(found, clause, node, env)
     if found & AGGREGATE and clause == "WHERE":
         env.refuse_late(

@@ -77,9 +77,8 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
-        )
+        said = f"Using SQL function `{routine.name}` in {operator} is not supported."
+        raise ctx.env.make_error("UNSUPPORTED_SQL_UDF_USAGE", said, node)
     args, columns = _bind_arguments(routine, node, ctx)
     around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
     if ctx.lambdas is not None or around:

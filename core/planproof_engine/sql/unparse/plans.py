@@ -169,9 +169,8 @@ def _write_join(plan: p.Join) -> str:
     own = {c.id for c in plan.left.output}
     correlated = any(isinstance(e, x.Outer) and e.column.id in own for e in plan.right.all_expressions())
     word = f"{plan.kind.upper()} JOIN{' LATERAL' if correlated else ''}"
-    return _write_select(
-        _list_ids(plan.output), f"FROM ({write_node(plan.left)}) AS l {word} ({write_node(plan.right)}) AS r{on}"
-    )
+    text = f"FROM ({write_node(plan.left)}) AS l {word} ({write_node(plan.right)}) AS r{on}"
+    return _write_select(_list_ids(plan.output), text)
 
 
 def _write_set_operation(plan: p.SetOperation) -> str:
