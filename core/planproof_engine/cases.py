@@ -27,9 +27,7 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
         from planproof_engine.analysis.script.setup import apply
 
         env = apply(
-            [str(statement) for statement in case.get("setup") or ()],
-            case.get("relations") or {},
-            _read_conf(case),
+            [str(statement) for statement in case.get("setup") or ()], case.get("relations") or {}, _read_conf(case)
         )
         plan = _plan(str(case["query"]), env)
         collated = env.lacks("collations as metadata")

@@ -12,13 +12,7 @@ from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.functions.bind import cast_unless_equal, makes_rows
 from planproof_engine.types import nodes as n
 from planproof_engine.types.casts import decimal_for
-from planproof_engine.types.coercion import (
-    adjust_decimal,
-    bound_decimal,
-    find_tightest,
-    promote_string,
-    wider_decimal,
-)
+from planproof_engine.types.coercion import adjust_decimal, bound_decimal, find_tightest, promote_string, wider_decimal
 from planproof_engine.types.kinds import is_atomic
 
 

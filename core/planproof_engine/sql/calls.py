@@ -318,8 +318,7 @@ SPECIAL_CALLS: dict[str, Callable[[Cursor], q.Node | None]] = {
     "PERCENTILE_CONT": _percentile,
     "PERCENTILE_DISC": _percentile,
     **dict.fromkeys(
-        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
-        _unit_call,
+        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"], _unit_call
     ),
 }
 """Keyword to the reader of its own call syntax."""

@@ -24,23 +24,9 @@ _QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "R
 _NOT_AFTER_QUERY_WORD = frozenset(
     (*ENDS, ".", "=", "<", ">", "<>", "!=", "<=", ">=", "<=>", "/", "%", "||", "::", "[", "->")
 )
-_AFTER_QUERY = frozenset(
-    (
-        ")",
-        "EOF",
-        "UNION",
-        "EXCEPT",
-        "MINUS",
-        "INTERSECT",
-        "ORDER",
-        "SORT",
-        "CLUSTER",
-        "DISTRIBUTE",
-        "LIMIT",
-        "OFFSET",
-        "|>",
-    )
-)
+_COMBINING = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
+_ORGANIZING = ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET")
+_AFTER_QUERY = frozenset((")", "EOF", "|>", *_COMBINING, *_ORGANIZING))
 
 
 def primary(c: Cursor) -> q.Node:

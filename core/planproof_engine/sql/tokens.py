@@ -75,9 +75,7 @@ _SUFFIXES = {
     "D": "DOUBLE_LITERAL",
 }
 
-NUMBERS = frozenset(
-    {*_SUFFIXES.values(), "INTEGER_VALUE", "DECIMAL_VALUE", "EXPONENT_VALUE", "BIGDECIMAL_LITERAL"},
-)
+NUMBERS = frozenset({*_SUFFIXES.values(), "INTEGER_VALUE", "DECIMAL_VALUE", "EXPONENT_VALUE", "BIGDECIMAL_LITERAL"})
 """The kinds of number tokens."""
 
 

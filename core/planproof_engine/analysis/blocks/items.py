@@ -249,18 +249,8 @@ def _find_outer_name(node: q.Node, child: Expr) -> str | None:
     return parts[-1] if parts and isinstance(child, _NAMED) and child.holds(Outer) else None
 
 
-_NAMED = (
-    Alias,
-    Column,
-    GetField,
-    GetFieldOfElements,
-    LateralReference,
-    Outer,
-    Variable,
-    SessionVariable,
-    Call,
-    Literal,
-)
+_FIELDS = (GetField, GetFieldOfElements)
+_NAMED = (Alias, Column, *_FIELDS, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:

@@ -51,12 +51,7 @@ _SORTS = ("ORDER BY", "SORT BY")
 
 
 def bind_organization(
-    node: q.Query,
-    plan: Plan,
-    block: Block | None,
-    env: Environment,
-    outer: Scope | None,
-    shown: Scope | None = None,
+    node: q.Query, plan: Plan, block: Block | None, env: Environment, outer: Scope | None, shown: Scope | None = None
 ) -> Plan:
     """ORDER BY and its kin, then LIMIT and OFFSET. `shown` is what can be named over the plan, if not its output."""
     clauses = (

@@ -40,16 +40,7 @@ from planproof_engine.analysis.refusals.earlier import (
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.analysis.script.flags import loosen_block
-from planproof_engine.expr import (
-    Alias,
-    Column,
-    Expr,
-    Outer,
-    Window,
-    column_of,
-    fresh_id,
-    is_aggregate,
-)
+from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project

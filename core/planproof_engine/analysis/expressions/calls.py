@@ -23,16 +23,7 @@ from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggrega
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import drop_schema, make_missing_error, make_unresolved_error
 from planproof_engine.analysis.script import routines
-from planproof_engine.expr import (
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Literal,
-    is_aggregate,
-)
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, is_aggregate
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity

@@ -120,12 +120,7 @@ def _make_literal(moment: str | None, data_type: DataType, text: str) -> Literal
 
 
 def _stamp(
-    kind: str,
-    text: str,
-    day: tuple[int, int, int],
-    clock: tuple[str | None, ...],
-    conf: Conf,
-    origin: Origin | None,
+    kind: str, text: str, day: tuple[int, int, int], clock: tuple[str | None, ...], conf: Conf, origin: Origin | None
 ) -> Literal:
     """`clock`: the texts of hour, minute, second, fraction and zone."""
     hour, minute, second = (int(part or 0) for part in clock[:3])

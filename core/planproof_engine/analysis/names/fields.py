@@ -8,17 +8,7 @@ from collections.abc import Mapping, Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Literal,
-    Outer,
-    fresh_id,
-)
+from planproof_engine.expr import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, fresh_id
 from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast

@@ -11,13 +11,7 @@ from planproof_engine.expr.function import ALWAYS, NEVER, Args, Category, Coerce
 from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit, prints, type_of
-from planproof_engine.functions.families.rules import (
-    check_inputs,
-    checks,
-    foldable,
-    implicit,
-    not_null,
-)
+from planproof_engine.functions.families.rules import check_inputs, checks, foldable, implicit, not_null
 from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
 
 
