@@ -283,11 +283,7 @@ class Rewriting:
 
 
 def optimize(
-    plan: LogicalPlan,
-    *,
-    rules: Sequence[Rule] | None = None,
-    registry: Registry | None = None,
-    form: str | None = None,
+    plan: LogicalPlan, *, rules: Sequence[Rule] | None = None, registry: Registry | None = None, form: str | None = None
 ) -> Rewriting:
     """A plan and SQL text with the same result that run faster. A rule that changes the schema (invariant I6) is
     refused by name (PP202).

@@ -5,8 +5,6 @@ memory, whatever they go into, in any thread. The work itself asks nothing and p
 thread that it is over its budget; a thread that lives only while such work goes on tells the others.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -195,10 +193,8 @@ def _can_signal() -> bool:
 def _tick(number: int, frame: FrameType | None) -> None:
     with _lock:
         work = _in_main
-        if work is not None and work.is_going and not work.spared:
-            over = work.weigh(0)
-            if over is not None:
-                raise over
+        if work is not None and work.is_going and not work.spared and (over := work.weigh(0)) is not None:
+            raise over
 
 
 # --- other threads ----------------------------------------------------------------------------------------------------

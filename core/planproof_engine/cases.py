@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import SPARKS, Conf, UnknownSpark
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.types import Array, DataType, Map, String
 
 if TYPE_CHECKING:
     from planproof_engine.analysis.context import Environment
@@ -27,9 +27,7 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
         from planproof_engine.analysis.script.setup import apply
 
         env = apply(
-            [str(statement) for statement in case.get("setup") or ()],
-            case.get("relations") or {},
-            _read_conf(case),
+            [str(statement) for statement in case.get("setup") or ()], case.get("relations") or {}, _read_conf(case)
         )
         plan = _plan(str(case["query"]), env)
         collated = env.lacks("collations as metadata")
@@ -95,12 +93,12 @@ def _describe_field(field: Any, collated: bool) -> dict[str, Any]:
     }
 
 
-def _add_collations(t: DataType) -> Any:
+def _add_collations(t: dt.DataType) -> Any:
     """The type as JSON, with the collations of its strings in it; a field of a struct has them in its metadata."""
-    if isinstance(t, String):
+    if isinstance(t, dt.String):
         return t.simple
-    if isinstance(t, Array):
+    if isinstance(t, dt.Array):
         return {**t.json, "elementType": _add_collations(t.element)}
-    if isinstance(t, Map):
+    if isinstance(t, dt.Map):
         return {**t.json, "keyType": _add_collations(t.key), "valueType": _add_collations(t.value)}
     return t.json

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.budget import spared
 from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.types import DataType, parse_type
 
-Columns = Iterable[tuple[str, "str | DataType", bool]]
+Columns = Iterable[tuple[str, "str | dt.DataType", bool]]
 SESSION_CATALOG = "spark_catalog"
 """Spark's own catalog."""
 
@@ -139,7 +139,7 @@ def relation(
         LogicalField(
             name,
             column,
-            parse_type(data_type) if isinstance(data_type, str) else data_type,
+            dt.parse_type(data_type) if isinstance(data_type, str) else data_type,
             nullable,
             known.get(column) or (None if nullable else "the source's flag"),
         )

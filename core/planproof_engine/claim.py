@@ -3,15 +3,13 @@
 Facts are told of places in a schema: every field, element, key and value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from planproof_engine import types as dt
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import Array, DataType, Map, Struct, quote_if_needed
 
 Path = tuple[str, ...]
 """A place in a schema: field names, with `element`, `key` and `value` for the levels of arrays and maps."""
@@ -23,14 +21,14 @@ def join_path(path: Path) -> str:
     >>> join_path(("items", "element", "unit price"))
     'items.element.`unit price`'
     """
-    return ".".join(quote_if_needed(part) for part in path)
+    return ".".join(dt.quote_if_needed(part) for part in path)
 
 
 class NestedField(NamedTuple):
     """`is_key`: a map's key, which is never null whatever anybody says."""
 
     path: Path
-    type: DataType
+    type: dt.DataType
     nullable: bool
     is_key: bool = False
 
@@ -49,17 +47,17 @@ def nested_fields(schema: PhysicalSchema) -> Iterator[NestedField]:
 def _walk(field: NestedField) -> Iterator[NestedField]:
     yield field
     for name, data_type, nullable in nested_places(field.type):
-        key = isinstance(field.type, Map) and name == "key"
+        key = isinstance(field.type, dt.Map) and name == "key"
         yield from _walk(NestedField((*field.path, name), data_type, nullable, key))
 
 
-def nested_places(t: DataType) -> list[tuple[str, DataType, bool]]:
+def nested_places(t: dt.DataType) -> list[tuple[str, dt.DataType, bool]]:
     """The places directly below a type: name, type, flag."""
-    if isinstance(t, Array):
+    if isinstance(t, dt.Array):
         return [("element", t.element, t.contains_null)]
-    if isinstance(t, Map):
+    if isinstance(t, dt.Map):
         return [("key", t.key, False), ("value", t.value, t.value_contains_null)]
-    if isinstance(t, Struct):
+    if isinstance(t, dt.Struct):
         return [(f.name, f.type, f.nullable) for f in t.fields]
     return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
@@ -22,29 +22,6 @@ RUNTIMES = {"14": "3.5", "15": "3.5", "16": "3.5", "17": "4.0", "18": "4.1"}
 """The Spark of which each Databricks Runtime is made, by its major version. Source: Databricks' page "Databricks
 Runtime release notes versions and compatibility" (14.3, 15.4: 3.5.0; 16.4: 3.5.2; 17.3: 4.0.0; 18: 4.1.0)."""
 _RUNTIME = re.compile(r"databricks[- ](\d+)(?:\.\d+)*", re.IGNORECASE)
-
-_OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
-    "ansi": ("4.0", False),
-    "cte_precedence": ("4.0", "EXCEPTION"),
-    "geospatial": ("4.2", False),
-}
-"""Settings whose default changed: by setting, the version that changed it, and the default before."""
-
-_ABSENT: dict[str, tuple[str, bool]] = {
-    "preserve_char_varchar": ("4.0", False),
-    "bang_equals_not": ("4.0", True),
-    "legacy_raise_error": ("4.0", False),
-    "retain_scale": ("4.0", False),
-    "consecutive_literals": ("4.1", False),
-    "legacy_identifier_clause": ("4.1", True),
-    "ordinals_first": ("4.1", False),
-    "python_logging": ("4.1", False),
-    "time_type": ("4.1", False),
-    "geospatial": ("4.1", False),
-    "timestamp_nanos": ("4.3", False),
-}
-"""Settings that older versions do not have: by setting, the version that brought it, and the value by which a Spark
-without it behaves."""
 
 
 class UnknownSpark(ValueError):
@@ -80,6 +57,22 @@ def _is_zone(name: str) -> bool:
     return is_region(name) or name.startswith("SystemV/") or not is_region("US/Pacific")
 
 
+def _setting(
+    key: str,
+    default: bool | str | Callable[[], str],
+    *,
+    until: tuple[str, bool | str] | None = None,
+    since: tuple[str, bool] | None = None,
+) -> Any:
+    """A field that Spark's setting of that name sets.
+
+    `until`: the version that changed its default, and the default before. `since`: the version that brought it, and the
+    value by which a Spark without it behaves.
+    """
+    given: dict[str, Any] = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**given, metadata={"key": key, "until": until, "since": since})
+
+
 @dataclass(frozen=True, slots=True)
 class Conf:
     """Settings of one Spark session, with Spark 4.3's defaults, and the machine's time zone as Spark takes it.
@@ -90,43 +83,47 @@ class Conf:
     `UnknownSpark`, and ValueError for a region that is no time zone.
     """
 
-    ansi: bool = True
-    time_zone: str = field(default_factory=system_zone)
-    timestamp_type: str = "TIMESTAMP_LTZ"
-    case_sensitive: bool = False
-    size_of_null: bool = True
-    allow_precision_loss: bool = True
-    preserve_char_varchar: bool = False
-    literal_pick_minimum_precision: bool = True
-    escaped_string_literals: bool = False
-    group_by_aliases: bool = True
-    double_quoted_identifiers: bool = False
-    concat_binary_as_string: bool = False
-    elt_output_as_string: bool = False
-    legacy_interval: bool = False
-    regex_column_names: bool = False
-    lateral_column_alias: bool = True
-    order_by_ordinal: bool = True
-    group_by_ordinal: bool = True
-    having_as_where: bool = False
-    ordinals_first: bool = True
-    time_type: bool = False
-    timestamp_nanos: bool = False
-    geospatial: bool = True
-    python_logging: bool = False
-    three_valued_exists: bool = True
-    legacy_identifier_clause: bool = False
-    bang_equals_not: bool = False
-    cte_precedence: str = "CORRECTED"
-    parameterless_count: bool = False
-    count_of_table_star: bool = False
-    legacy_raise_error: bool = False
-    integer_grouping_id: bool = False
-    exponent_as_decimal: bool = False
-    empty_collections_of_strings: bool = False
-    retain_scale: bool = False
-    set_operations_alike: bool = False
-    consecutive_literals: bool = False
+    ansi: bool = _setting("spark.sql.ansi.enabled", True, until=("4.0", False))
+    time_zone: str = _setting("spark.sql.session.timeZone", system_zone)
+    timestamp_type: str = _setting("spark.sql.timestampType", "TIMESTAMP_LTZ")
+    case_sensitive: bool = _setting("spark.sql.caseSensitive", False)
+    size_of_null: bool = _setting("spark.sql.legacy.sizeOfNull", True)
+    allow_precision_loss: bool = _setting("spark.sql.decimalOperations.allowPrecisionLoss", True)
+    preserve_char_varchar: bool = _setting("spark.sql.preserveCharVarcharTypeInfo", False, since=("4.0", False))
+    literal_pick_minimum_precision: bool = _setting("spark.sql.legacy.literal.pickMinimumPrecision", True)
+    escaped_string_literals: bool = _setting("spark.sql.parser.escapedStringLiterals", False)
+    group_by_aliases: bool = _setting("spark.sql.groupByAliases", True)
+    double_quoted_identifiers: bool = _setting("spark.sql.ansi.doubleQuotedIdentifiers", False)
+    concat_binary_as_string: bool = _setting("spark.sql.function.concatBinaryAsString", False)
+    elt_output_as_string: bool = _setting("spark.sql.function.eltOutputAsString", False)
+    legacy_interval: bool = _setting("spark.sql.legacy.interval.enabled", False)
+    regex_column_names: bool = _setting("spark.sql.parser.quotedRegexColumnNames", False)
+    lateral_column_alias: bool = _setting("spark.sql.lateralColumnAlias.enableImplicitResolution", True)
+    order_by_ordinal: bool = _setting("spark.sql.orderByOrdinal", True)
+    group_by_ordinal: bool = _setting("spark.sql.groupByOrdinal", True)
+    having_as_where: bool = _setting("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", False)
+    ordinals_first: bool = _setting("spark.sql.prioritizeOrdinalResolutionInSort.enabled", True, since=("4.1", False))
+    time_type: bool = _setting("spark.sql.timeType.enabled", False, since=("4.1", False))
+    timestamp_nanos: bool = _setting("spark.sql.timestampNanosTypes.enabled", False, since=("4.3", False))
+    geospatial: bool = _setting("spark.sql.geospatial.enabled", True, until=("4.2", False), since=("4.1", False))
+    python_logging: bool = _setting("spark.sql.pyspark.worker.logging.enabled", False, since=("4.1", False))
+    three_valued_exists: bool = _setting("spark.sql.legacy.followThreeValuedLogicInArrayExists", True)
+    legacy_identifier_clause: bool = _setting("spark.sql.legacy.identifierClause", False, since=("4.1", True))
+    bang_equals_not: bool = _setting("spark.sql.legacy.bangEqualsNot", False, since=("4.0", True))
+    cte_precedence: str = _setting("spark.sql.legacy.ctePrecedencePolicy", "CORRECTED", until=("4.0", "EXCEPTION"))
+    parameterless_count: bool = _setting("spark.sql.legacy.allowParameterlessCount", False)
+    count_of_table_star: bool = _setting("spark.sql.legacy.allowStarWithSingleTableIdentifierInCount", False)
+    legacy_raise_error: bool = _setting("spark.sql.legacy.raiseErrorWithoutErrorClass", False, since=("4.0", False))
+    integer_grouping_id: bool = _setting("spark.sql.legacy.integerGroupingId", False)
+    exponent_as_decimal: bool = _setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", False)
+    empty_collections_of_strings: bool = _setting("spark.sql.legacy.createEmptyCollectionUsingStringType", False)
+    retain_scale: bool = _setting(
+        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate", False, since=("4.0", False)
+    )
+    set_operations_alike: bool = _setting("spark.sql.legacy.setopsPrecedence.enabled", False)
+    consecutive_literals: bool = _setting(
+        "spark.sql.legacy.consecutiveStringLiterals.enabled", False, since=("4.1", False)
+    )
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
     databricks: bool = False
@@ -236,47 +233,12 @@ class Conf:
         return conf
 
 
-SETTINGS = {
-    "spark.sql.ansi.enabled": "ansi",
-    "spark.sql.session.timeZone": "time_zone",
-    "spark.sql.timestampType": "timestamp_type",
-    "spark.sql.caseSensitive": "case_sensitive",
-    "spark.sql.legacy.sizeOfNull": "size_of_null",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "allow_precision_loss",
-    "spark.sql.preserveCharVarcharTypeInfo": "preserve_char_varchar",
-    "spark.sql.legacy.literal.pickMinimumPrecision": "literal_pick_minimum_precision",
-    "spark.sql.parser.escapedStringLiterals": "escaped_string_literals",
-    "spark.sql.groupByAliases": "group_by_aliases",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "double_quoted_identifiers",
-    "spark.sql.function.concatBinaryAsString": "concat_binary_as_string",
-    "spark.sql.function.eltOutputAsString": "elt_output_as_string",
-    "spark.sql.legacy.interval.enabled": "legacy_interval",
-    "spark.sql.parser.quotedRegexColumnNames": "regex_column_names",
-    "spark.sql.orderByOrdinal": "order_by_ordinal",
-    "spark.sql.prioritizeOrdinalResolutionInSort.enabled": "ordinals_first",
-    "spark.sql.groupByOrdinal": "group_by_ordinal",
-    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "having_as_where",
-    "spark.sql.timestampNanosTypes.enabled": "timestamp_nanos",
-    "spark.sql.pyspark.worker.logging.enabled": "python_logging",
-    "spark.sql.timeType.enabled": "time_type",
-    "spark.sql.geospatial.enabled": "geospatial",
-    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "three_valued_exists",
-    "spark.sql.legacy.identifierClause": "legacy_identifier_clause",
-    "spark.sql.legacy.bangEqualsNot": "bang_equals_not",
-    "spark.sql.legacy.ctePrecedencePolicy": "cte_precedence",
-    "spark.sql.legacy.allowParameterlessCount": "parameterless_count",
-    "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "count_of_table_star",
-    "spark.sql.legacy.raiseErrorWithoutErrorClass": "legacy_raise_error",
-    "spark.sql.lateralColumnAlias.enableImplicitResolution": "lateral_column_alias",
-    "spark.sql.legacy.integerGroupingId": "integer_grouping_id",
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "exponent_as_decimal",
-    "spark.sql.legacy.createEmptyCollectionUsingStringType": "empty_collections_of_strings",
-    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "retain_scale",
-    "spark.sql.legacy.setopsPrecedence.enabled": "set_operations_alike",
-    "spark.sql.legacy.consecutiveStringLiterals.enabled": "consecutive_literals",
-}
+_OF_SPARK = [f for f in fields(Conf) if "key" in f.metadata]
+SETTINGS: dict[str, str] = {f.metadata["key"]: f.name for f in _OF_SPARK}
 """By Spark's name for a setting, in Spark's own spelling: the field of `Conf` that it sets. A session answers to that
 spelling only."""
+_OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {f.name: u for f in _OF_SPARK if (u := f.metadata["until"])}
+_ABSENT: dict[str, tuple[str, bool]] = {f.name: since for f in _OF_SPARK if (since := f.metadata["since"])}
 
 UNFOLLOWED = {
     "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "false",

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
+from planproof_engine import types as dt
 from planproof_engine.records import record
-from planproof_engine.types import DataType, as_nullable, drop_lengths
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class PhysicalField:
     """A field of a sink, batch or file: name, type and flag, without a relation."""
 
     name: str
-    type: DataType
+    type: dt.DataType
     nullable: bool
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class LogicalField:
 
     relation: str | None
     name: str
-    type: DataType
+    type: dt.DataType
     nullable: bool
     evidence: str | None = field(default=None, compare=False)
     doubt: str | None = field(default=None, compare=False)
@@ -152,11 +152,11 @@ class PhysicalSchema(Schema[PhysicalField]):
     """What a sink, a batch or a file holds. Names need not be unique (D1)."""
 
     def as_nullable(self) -> PhysicalSchema:
-        return PhysicalSchema(tuple(PhysicalField(f.name, as_nullable(f.type), True) for f in self.fields))
+        return PhysicalSchema(tuple(PhysicalField(f.name, dt.as_nullable(f.type), True) for f in self.fields))
 
     def drop_lengths(self) -> PhysicalSchema:
         """Without the lengths of char and varchar: Spark checks them as it writes, and files hold texts."""
-        return PhysicalSchema(tuple(PhysicalField(f.name, drop_lengths(f.type), f.nullable) for f in self.fields))
+        return PhysicalSchema(tuple(PhysicalField(f.name, dt.drop_lengths(f.type), f.nullable) for f in self.fields))
 
 
 @record(frozen=True, slots=True)

@@ -1,29 +1,3 @@
 """Expressions: nodes, traversal, output names."""
 
-from planproof_engine.expr.nodes import (
-    UNNUMBERED,
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Exists,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    InSubquery,
-    Lambda,
-    LateralReference,
-    Literal,
-    Nulled,
-    Outer,
-    ScalarSubquery,
-    SessionVariable,
-    Sort,
-    Subquery,
-    Variable,
-    Window,
-    column_of,
-    drop_alias,
-    fresh_id,
-    is_aggregate,
-)
+from planproof_engine.expr.nodes import *

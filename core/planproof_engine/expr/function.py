@@ -12,26 +12,21 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
 from planproof_engine.records import record
-from planproof_engine.types import DataType
 from planproof_engine.types.kinds import Expected
 
 Args = Sequence[Expr]
-TypeRule = Callable[[Args, Conf], DataType]
+TypeRule = Callable[[Args, Conf], dt.DataType]
 NullRule = Callable[[Args, Conf], bool]
 
 
 def EITHER(args: Args, conf: Conf) -> bool:
     """Null in, null out: nullable where any argument is."""
     return any(a.nullable for a in args)
-
-
-def EITHER_BRANCH(args: Args, conf: Conf) -> bool:
-    """Nullable where one of the two values is that stand behind a condition."""
-    return args[1].nullable or args[2].nullable
 
 
 def NEVER(args: Args, conf: Conf) -> bool:
@@ -52,6 +47,15 @@ def EVERY(args: Args, conf: Conf) -> bool:
 def FIRST(args: Args, conf: Conf) -> bool:
     """The result may be null where the first argument may be."""
     return args[0].nullable
+
+
+def where(*places: int) -> NullRule:
+    """Nullable where one of the arguments at `places` is."""
+    return lambda args, conf: any(args[place].nullable for place in places)
+
+
+EITHER_BRANCH = where(1, 2)
+"""Nullable where one of the two values is that stand behind a condition."""
 
 
 @record(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class LambdaOf:
 
 
 Input = Expected | Optional | Many | LambdaOf
-Variables = Callable[[Args, int], Sequence[tuple[DataType, bool]]]
+Variables = Callable[[Args, int], Sequence[tuple[dt.DataType, bool]]]
 """Takes the bound arguments before a lambda, and the lambda's position; gives (type, nullable) of each parameter that
 the lambda may take."""
 
@@ -187,7 +191,7 @@ class Signature:
 
     name: str
     inputs: tuple[Input, ...]
-    returns: DataType | TypeRule
+    returns: dt.DataType | TypeRule
     nullable: NullRule = EITHER
     traits: Traits = UNSTATED
     coerce: Coerce = Coerce.IMPLICIT
@@ -212,7 +216,7 @@ class Signature:
     spark: str | Callable[..., Any] | None = None
     evidence: Callable[[Args], str | None] | None = None
     flag_holds: Callable[[Args], bool] | None = None
-    columns: Callable[[Args, Conf], Sequence[tuple[str, DataType, bool]]] | None = field(default=None)
+    columns: Callable[[Args, Conf], Sequence[tuple[str, dt.DataType, bool]]] | None = field(default=None)
 
     def __repr__(self) -> str:
         return f"Signature({self.name})"

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, TypeGuard
 
+from planproof_engine import types as dt
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Column as Column
 from planproof_engine.expr.tree import Expr as Expr
-from planproof_engine.expr.tree import Plan
+from planproof_engine.expr.tree import Plan, handed_on
 from planproof_engine.expr.tree import Span as Span
 from planproof_engine.expr.tree import Subquery as Subquery
 from planproof_engine.expr.tree import fresh_id as fresh_id
 from planproof_engine.records import record
-from planproof_engine.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
 
 
 class OverChild(Expr):
@@ -36,13 +36,8 @@ class SameValue(OverChild):
 
     __slots__ = ()
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.child.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.child.nullable
+    type = handed_on("child.type")
+    nullable = handed_on("child.nullable")
 
 
 @record(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class Literal(Expr):
     """A constant. `value` is a Python value that tells equal literals apart; `text` is its spelling in output names."""
 
     value: Any
-    type: DataType
+    type: dt.DataType
     text: str
     sql: str | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -70,7 +65,7 @@ class SessionVariable(Expr):
     """A session variable whose value only a run tells. `known` is False where nothing is known of its nullability."""
 
     name: str
-    type: DataType
+    type: dt.DataType
     nullable: bool
     known: bool = True
 
@@ -81,17 +76,9 @@ class Outer(Expr):
 
     column: Column = field(metadata=NO_PART)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.column.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.column.nullable
-
-    @property
-    def evidence(self) -> str | None:
-        return self.column.evidence
+    type = handed_on("column.type")
+    nullable = handed_on("column.nullable")
+    evidence = handed_on("column.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -100,7 +87,7 @@ class Variable(Expr):
 
     id: int
     name: str = field(compare=False)
-    type: DataType = field(compare=False)
+    type: dt.DataType = field(compare=False)
     nullable: bool = field(compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -113,13 +100,8 @@ class Lambda(Expr):
     body: Expr
     span: Span | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.body.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.body.nullable
+    type = handed_on("body.type")
+    nullable = handed_on("body.nullable")
 
 
 @record(frozen=True, slots=True)
@@ -132,7 +114,7 @@ class Call(Expr):
 
     function: Signature
     args: tuple[Expr, ...]
-    type: DataType
+    type: dt.DataType
     nullable: bool
     shown: str
     distinct: bool = False
@@ -165,12 +147,12 @@ class Cast(OverChild):
     """
 
     child: Expr
-    type: DataType
+    type: dt.DataType
     mode: str
     nullable: bool
     written: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
-    ignored: DataType | None = field(default=None, compare=False, repr=False)
+    ignored: dt.DataType | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in CAST_MODES:
@@ -192,13 +174,15 @@ def is_aggregate(expr: Expr) -> TypeGuard[Call]:
     return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
 
 
-def may_lose_a_value(source: DataType, target: DataType) -> bool:
+def may_lose_a_value(source: dt.DataType, target: dt.DataType) -> bool:
     """Whether a cast may make null of a value in ANSI mode too.
 
     A variant's null is a value, an interval's text may be malformed, NaN is no decimal: measured on Spark 4.3.
     """
     return (
-        source == VARIANT or target == CALENDAR_INTERVAL or (source in (FLOAT, DOUBLE) and isinstance(target, Decimal))
+        source == dt.VARIANT
+        or target == dt.CALENDAR_INTERVAL
+        or (source in (dt.FLOAT, dt.DOUBLE) and isinstance(target, dt.Decimal))
     )
 
 
@@ -208,7 +192,7 @@ class GetField(OverChild):
 
     child: Expr
     ordinal: int
-    type: DataType
+    type: dt.DataType
     nullable: bool
     written: str | None = field(default=None, compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -216,7 +200,7 @@ class GetField(OverChild):
     @property
     def name(self) -> str:
         struct = self.child.type
-        assert isinstance(struct, Struct)
+        assert isinstance(struct, dt.Struct)
         return struct.fields[self.ordinal].name
 
 
@@ -227,7 +211,7 @@ class GetFieldOfElements(OverChild):
     child: Expr
     ordinal: int
     name: str
-    type: DataType
+    type: dt.DataType
     nullable: bool
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -245,9 +229,7 @@ class Alias(SameValue):
     id: int
     explicit: bool = True
 
-    @property
-    def evidence(self) -> str | None:
-        return self.child.evidence
+    evidence = handed_on("child.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -260,9 +242,7 @@ class LateralReference(SameValue):
     child: Expr
     name: str
 
-    @property
-    def evidence(self) -> str | None:
-        return self.child.evidence
+    evidence = handed_on("child.evidence")
 
 
 @record(frozen=True, slots=True)
@@ -273,9 +253,7 @@ class Nulled(Expr):
     expr: Expr = field(metadata=NO_PART)
     nullable: bool = True
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.expr.type
+    type = handed_on("expr.type")
 
 
 @record(frozen=True, slots=True)
@@ -298,13 +276,8 @@ class Window(Expr):
     bounds: tuple[Expr, ...] = ()
     known: str | None = field(default=None, compare=False)
 
-    @property
-    def type(self) -> DataType:  # type: ignore[override]
-        return self.call.type
-
-    @property
-    def nullable(self) -> bool:  # type: ignore[override]
-        return self.call.nullable
+    type = handed_on("call.type")
+    nullable = handed_on("call.nullable")
 
     @property
     def evidence(self) -> str | None:
@@ -317,7 +290,7 @@ class ScalarSubquery(Subquery):
     that CTEs of a subquery use which nothing reads: Spark prints them."""
 
     plan: Plan
-    type: DataType
+    type: dt.DataType
     nullable: bool = True
     unread: tuple[Outer, ...] = field(default=(), compare=False)
 
@@ -331,7 +304,7 @@ class Exists(Subquery):
     """`EXISTS (query)`: whether the plan gives a row. It is never null."""
 
     plan: Plan
-    type: DataType = BOOLEAN
+    type: dt.DataType = dt.BOOLEAN
     nullable: bool = False
     unread: tuple[Outer, ...] = field(default=(), compare=False)
 
@@ -343,7 +316,7 @@ class InSubquery(Subquery):
     values: tuple[Expr, ...]
     plan: Plan
     nullable: bool
-    type: DataType = BOOLEAN
+    type: dt.DataType = dt.BOOLEAN
     named: frozenset[int] = field(default=frozenset(), compare=False)
     unread: tuple[Outer, ...] = field(default=(), compare=False)
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.origin import Unknown
-from planproof_engine.types import Array, Map, Struct, is_numeric, is_string
-from planproof_engine.types.nodes import quote_if_needed
 
 _Printer = Callable[[Any], str]
 _as_written: ContextVar[bool] = ContextVar("as_written", default=False)
@@ -63,7 +62,7 @@ def _call(call: x.Call) -> str:
 
 def _cast(cast: x.Cast) -> str:
     # Spark forgets that the query wrote a cast to a nested type.
-    if not cast.written or isinstance(cast.type, (Array, Map, Struct)):
+    if not cast.written or isinstance(cast.type, (dt.Array, dt.Map, dt.Struct)):
         return pretty(cast.child)
     return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({pretty(cast.child)} AS {cast.type.sql})"
 
@@ -99,7 +98,7 @@ def _string(expr: x.Expr) -> str:
     name = expr.function.name
     if expr.filter is not None or expr.distinct:
         raise Unknown(f"the name of a field of what {name} gives")
-    if name == "arrays_zip" and isinstance(expr.type, Array) and isinstance(expr.type.element, Struct):
+    if name == "arrays_zip" and isinstance(expr.type, dt.Array) and isinstance(expr.type.element, dt.Struct):
         return f"arrays_zip({', '.join([*map(_string, expr.args), *expr.type.element.names])})"
     if expr.function.parameters:
         return f"{name}({', '.join(map(_string, expr.args))}{expr.function.parameters})"
@@ -147,7 +146,9 @@ def _name_in_row(value: x.Expr, at: int) -> str:
     """The name of a value of a row: what it is called, what prints as a name (`usePrettyExpression`), or its place."""
     if isinstance(value, x.Alias):
         return value.name
-    plain = isinstance(value, x.Literal) and (value.value is None or is_string(value.type) or is_numeric(value.type))
+    plain = isinstance(value, x.Literal) and (
+        value.value is None or dt.is_string(value.type) or dt.is_numeric(value.type)
+    )
     return pretty(value) if plain or isinstance(value, (x.Column, x.GetField, x.GetFieldOfElements)) else f"_{at}"
 
 
@@ -184,7 +185,7 @@ def _session_variable(variable: x.SessionVariable) -> str:
 _PRINTERS: dict[type, _Printer] = {
     x.Literal: lambda e: e.text,
     x.Column: lambda e: e.name,
-    x.Outer: lambda e: f"outer({'.'.join(map(quote_if_needed, (*e.column.qualifier, e.column.name)))})",
+    x.Outer: lambda e: f"outer({'.'.join(map(dt.quote_if_needed, (*e.column.qualifier, e.column.name)))})",
     x.SessionVariable: _session_variable,
     x.Variable: lambda e: e.name if _as_written.get() else "namedlambdavariable()",
     x.Lambda: _lambda,
@@ -192,7 +193,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Cast: _cast,
     x.GetField: lambda e: f"{pretty(e.child)}.{e.written or e.name}",
     x.GetFieldOfElements: _field_of_elements,
-    x.Alias: lambda e: f"{pretty(e.child)} AS {quote_if_needed(e.name)}",
+    x.Alias: lambda e: f"{pretty(e.child)} AS {dt.quote_if_needed(e.name)}",
     x.LateralReference: lambda e: f"lateralAliasReference({e.name})",
     x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,

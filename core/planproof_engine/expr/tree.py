@@ -11,11 +11,13 @@ import builtins
 import itertools
 from collections.abc import Iterator
 from dataclasses import field
+from operator import attrgetter
+from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr.parts import name_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.types import DataType
 
 Span = tuple[int, int]
 
@@ -27,12 +29,17 @@ def fresh_id() -> int:
     return next(_ids)
 
 
+def handed_on(path: str) -> Any:
+    """A property of a node that says what one of its parts says."""
+    return property(attrgetter(path))
+
+
 class Expr:
     """What all expressions share. The fields `type` and `nullable` are set when a node is built."""
 
     __slots__ = ()
 
-    type: DataType
+    type: dt.DataType
     nullable: bool
 
     def __init_subclass__(cls) -> None:
@@ -80,7 +87,7 @@ class Column(Expr):
 
     id: int
     name: str = field(compare=False)
-    type: DataType = field(compare=False)
+    type: dt.DataType = field(compare=False)
     nullable: bool = field(compare=False)
     qualifier: tuple[str, ...] = field(default=(), compare=False)
     known: str | None = field(default=None, compare=False)

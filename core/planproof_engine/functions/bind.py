@@ -1,24 +1,21 @@
 """Applies a function to bound arguments: arity, coercion, checks, type, nullability."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
 from planproof_engine.origin import Unknown
-from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Time, is_numeric, same_type
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof_engine.types.coercion import find_common, find_implicit
 from planproof_engine.types.kinds import accepts, find_concrete, spelling
-from planproof_engine.types.nodes import BINARY, INTEGRAL, Char, Decimal, Geo, Varchar, is_string, walk
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-_TIMESTAMPS = (TIMESTAMP, TIMESTAMP_NTZ)
+_TIMESTAMPS = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 
 _SWITCHED_OFF = {
     "time_type": ("UNSUPPORTED_TIME_TYPE", "The data type TIME is not supported."),
@@ -34,63 +31,60 @@ def check_setting(needed: str, conf: Conf) -> Mismatch | None:
     return None if getattr(conf, needed) else Mismatch(*_SWITCHED_OFF[needed], whole=True)
 
 
-def check_target_type(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+def check_target_type(source: dt.DataType, target: dt.DataType, conf: Conf) -> Mismatch | None:
     """Why a cast is refused whose type a setting switches off, or that this Spark does not have; None for all others.
 
     A time is refused only as the type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
-    if isinstance(target, Time):
-        refused = check_setting("time_type", conf)
-        if refused is not None:
-            return refused
-    if not conf.geospatial and any(isinstance(part, Geo) for part in walk(target)):
+    if isinstance(target, dt.Time) and (refused := check_setting("time_type", conf)) is not None:
+        return refused
+    if not conf.geospatial and any(isinstance(part, dt.Geo) for part in dt.walk(target)):
         return check_setting("geospatial", conf)
     return check_time_cast(source, target, conf)
 
 
-def check_time_cast(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+def check_time_cast(source: dt.DataType, target: dt.DataType, conf: Conf) -> Mismatch | None:
     """Why a Spark before 4.3 refuses a cast between a time of day and a timestamp; None for all others."""
     if not conf.before("4.3") or not _has_time_and_timestamp(source, target):
         return None
     return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{source.sql}" to "{target.sql}".')
 
 
-def _has_time_and_timestamp(source: DataType, target: DataType) -> bool:
-    if isinstance(source, Time) or isinstance(target, Time):
+def _has_time_and_timestamp(source: dt.DataType, target: dt.DataType) -> bool:
+    if isinstance(source, dt.Time) or isinstance(target, dt.Time):
         return source in _TIMESTAMPS or target in _TIMESTAMPS
     return len(source.children) == len(target.children) and any(
         map(_has_time_and_timestamp, source.children, target.children)
     )
 
 
-def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
+def cast(child: Expr, target: dt.DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    refused = check_target_type(child.type, target, conf)
-    if refused is not None:
+    if (refused := check_target_type(child.type, target, conf)) is not None:
         raise refused
     how = mode or ("ansi" if conf.ansi else "legacy")
     return Cast(child, target, how, is_cast_nullable(child, target, how), written)
 
 
-def is_cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
+def is_cast_nullable(child: Expr, target: dt.DataType, mode: str) -> bool:
     """Whether a cast may give null; `mode` is `ansi`, `legacy` or `try`. Source: Spark's `Cast.nullable`."""
     source = child.type
     if mode != "try":
         return child.nullable or force_nullable(source, target)
-    if is_string(source) and target == BINARY:
+    if dt.is_string(source) and target == dt.BINARY:
         return child.nullable
-    if isinstance(source, Decimal) and target in INTEGRAL:
+    if isinstance(source, dt.Decimal) and target in dt.INTEGRAL:
         return True
     return child.nullable or not can_up_cast(source, target)
 
 
-def check_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None:
+def check_cast(source: dt.DataType, target: dt.DataType, mode: str) -> Mismatch | None:
     """Why a written cast is refused (`Cast.typeCheckFailureMessage`); None where it is not."""
     allowed = can_try_cast(source, target) if mode == "try" else can_cast(source, target, ansi=mode == "ansi")
     if allowed:
         return None
     text = f'cannot cast "{source.sql}" to "{target.sql}"'
-    number_and_date = (is_numeric(source) and target == DATE) or (source == DATE and is_numeric(target))
+    number_and_date = (dt.is_numeric(source) and target == dt.DATE) or (source == dt.DATE and dt.is_numeric(target))
     if mode != "legacy" and (number_and_date or can_try_cast(source, target)):
         return Mismatch("CAST_WITH_FUNC_SUGGESTION", f"{text}.")
     if mode == "ansi" and can_cast(source, target, ansi=False):
@@ -98,23 +92,23 @@ def check_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None
     return Mismatch("CAST_WITHOUT_SUGGESTION", f"{text}.")
 
 
-def cast_unless_same(child: Expr, target: DataType, conf: Conf) -> Expr:
+def cast_unless_same(child: Expr, target: dt.DataType, conf: Conf) -> Expr:
     """The child itself where its type differs at most in nested flags."""
-    if same_type(child.type, target, conf.case_sensitive):
+    if dt.same_type(child.type, target, conf.case_sensitive):
         return child
-    if isinstance(child, Literal) and child.type == VOID:
+    if isinstance(child, Literal) and child.type == dt.VOID:
         return Literal(None, target, child.text)
     return cast(child, target, conf)
 
 
-def cast_unless_equal(child: Expr, target: DataType, conf: Conf) -> Expr:
+def cast_unless_equal(child: Expr, target: dt.DataType, conf: Conf) -> Expr:
     """The expression cast to the type, or itself where it has that type."""
     return child if child.type == target else cast(child, target, conf)
 
 
-def _are_one_type(types: Sequence[DataType], conf: Conf) -> bool:
+def _are_one_type(types: Sequence[dt.DataType], conf: Conf) -> bool:
     """Whether the types differ at most in nested flags."""
-    return all(same_type(t, types[0], conf.case_sensitive) for t in types[1:])
+    return all(dt.same_type(t, types[0], conf.case_sensitive) for t in types[1:])
 
 
 def cast_to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
@@ -141,10 +135,8 @@ def check_arity(function: Signature, count: int) -> None:
         raise Mismatch("REQUIRED_PARAMETER_NOT_FOUND", f"`{function.name}` needs its `{function.names[count]}`.")
     if count < least or (most is not None and count > most):
         wanted = str(least) if least == most else f"[{least}, {most}]" if most is not None else f"> {least - 1}"
-        raise Mismatch(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{function.name}` requires {wanted} parameters but the actual number is {count}.",
-        )
+        text = f"The `{function.name}` requires {wanted} parameters but the actual number is {count}."
+        raise Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text)
 
 
 def coerce_arguments(function: Signature, args: Sequence[Expr], conf: Conf) -> list[Expr]:
@@ -156,8 +148,7 @@ def coerce_arguments(function: Signature, args: Sequence[Expr], conf: Conf) -> l
     if function.coerces is not None:
         given = function.coerces(given, conf)
     ready = collate_arguments(function.name, _coerce(function, given, conf), conf)
-    place = find_refused_collation(function.name, ready)
-    if place is not None:
+    if (place := find_refused_collation(function.name, ready)) is not None:
         raise make_input_mismatch(place, ready[place], "STRING")
     return ready
 
@@ -183,14 +174,14 @@ def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
-        aim = find_concrete(expected) if arg.type == VOID and not makes_rows(arg) else None  # type: ignore[arg-type]
+        aim = find_concrete(expected) if arg.type == dt.VOID and not makes_rows(arg) else None  # type: ignore[arg-type]
         return Literal(None, aim, "NULL") if aim is not None else arg
     target = find_implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:
         return arg
     mode = "ansi" if conf.ansi else "legacy"
     refused = (
-        None if arg.type == VOID else check_target_type(arg.type, target, conf) or check_cast(arg.type, target, mode)
+        None if arg.type == dt.VOID else check_target_type(arg.type, target, conf) or check_cast(arg.type, target, mode)
     )
     if refused is not None:
         # Spark tries to cast between a date and a time of day, and has no such cast.
@@ -224,7 +215,7 @@ def make_input_mismatch(index: int, arg: Expr, wanted: str) -> Mismatch:
     Raises `Unknown` for a CHAR or VARCHAR, which is no string under `spark.sql.preserveCharVarcharTypeInfo`: which
     functions take one is not known.
     """
-    if isinstance(arg.type, (Char, Varchar)):
+    if isinstance(arg.type, (dt.Char, dt.Varchar)):
         raise Unknown(f"a {arg.type.sql} as an argument")
     quoted = wanted if wanted.startswith("(") else f'"{wanted}"'
     return Mismatch(
@@ -278,17 +269,3 @@ def find_evidence(function: Signature, args: Sequence[Expr], conf: Conf) -> str 
 def _make_certain(arg: Expr) -> Expr:
     """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
     return Column(0, "", arg.type, False)
-
-
-__all__ = [
-    "apply",
-    "can_cast",
-    "cast",
-    "cast_to_common",
-    "cast_unless_equal",
-    "cast_unless_same",
-    "check_arity",
-    "check_cast",
-    "check_kinds",
-    "coerce_arguments",
-]

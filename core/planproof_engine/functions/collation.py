@@ -5,20 +5,18 @@ literal's). The strongest wins and the others are cast to it; two explicit ones 
 collation open, which Spark refuses in most functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types import STRING, Array, DataType, String
 
 DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
 
-OPEN = String("null")
+OPEN = dt.String("null")
 """The collation of a string in which two implicit collations met: neither of them counts."""
 
 Places = Callable[[int], Sequence[int]]
@@ -32,10 +30,6 @@ def _at(*places: int) -> Places:
     return lambda count: [p for p in places if p < count]
 
 
-def _case_values(count: int) -> Sequence[int]:
-    return [*range(1, count, 2), *([count - 1] if count % 2 else [])]
-
-
 MERGING: dict[str, Places] = {
     **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
     **dict.fromkeys(
@@ -45,7 +39,7 @@ MERGING: dict[str, Places] = {
     "if": _at(1, 2),
     "nvl2": _at(1, 2),
     **dict.fromkeys(("lag", "lead"), _at(0, 2)),
-    "when": _case_values,
+    "when": lambda count: [*range(1, count, 2), *([count - 1] if count % 2 else [])],
 }
 """Functions whose result may have an open collation, with the places of the strings that meet."""
 
@@ -86,20 +80,20 @@ KEEPS_TEXT = frozenset({"nvl", "nvl2", "equal_null", "btrim"})
 """Functions that print their arguments as they were before coercion (`InheritAnalysisRules`)."""
 
 
-def string_of(t: DataType) -> String | None:
+def string_of(t: dt.DataType) -> dt.String | None:
     """The string type of `t`: itself, or that of an array's innermost elements."""
-    while isinstance(t, Array):
+    while isinstance(t, dt.Array):
         t = t.element
-    return t if isinstance(t, String) else None
+    return t if isinstance(t, dt.String) else None
 
 
-def name_of(t: String) -> str:
+def name_of(t: dt.String) -> str:
     """The name of a string type's collation, the default one's too."""
     return t.collation or "UTF8_BINARY"
 
 
-def _holds_string(t: DataType) -> bool:
-    return isinstance(t, String) or any(map(_holds_string, t.children))
+def _holds_string(t: dt.DataType) -> bool:
+    return isinstance(t, dt.String) or any(map(_holds_string, t.children))
 
 
 def strength(expr: Expr) -> int | None:
@@ -134,7 +128,7 @@ def _strength_of_call(call: Call) -> int | None:
     return max((strength(a) or IMPLICIT for a in strings), default=DEFAULT)
 
 
-def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:
+def _find_meeting(strings: Sequence[Expr], conf: Conf) -> dt.String | None:
     """The collation at which strings meet; None where they stay as they are."""
     unknown = DEFAULT if conf.before("4.1") else None
     levels = [unknown if level is None else level for level in map(strength, strings)]
@@ -142,13 +136,13 @@ def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:
         return None
     level = max(found for found in levels if found is not None)
     kinds = [string_of(s.type) for s, own in zip(strings, levels) if own == level]
-    found: dict[str, String] = {}
+    found: dict[str, dt.String] = {}
     for kind in filter(None, kinds):
         found.setdefault(name_of(kind), kind)
     if len(found) == 1:
         return next(iter(found.values()))
     if level == DEFAULT:
-        return STRING
+        return dt.STRING
     if level == EXPLICIT:
         raise Mismatch("COLLATION_MISMATCH.EXPLICIT", f"explicit collations clash: {', '.join(found)}.")
     return OPEN
@@ -156,8 +150,7 @@ def _find_meeting(strings: Sequence[Expr], conf: Conf) -> String | None:
 
 def refuse_open(function: str, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
-    found = find_open_collation(function, args)
-    if found is not None:
+    if (found := find_open_collation(function, args)) is not None:
         raise found
 
 
@@ -171,13 +164,13 @@ def _open(function: str) -> Mismatch:
     return Mismatch(condition, f"`{function}` takes no strings whose collations differ.")
 
 
-def _replace_collation(t: DataType, target: String) -> DataType:
-    if isinstance(t, Array):
-        return Array(_replace_collation(t.element, target), t.contains_null)
-    return target if isinstance(t, String) and name_of(t) != name_of(target) else t
+def _replace_collation(t: dt.DataType, target: dt.String) -> dt.DataType:
+    if isinstance(t, dt.Array):
+        return dt.Array(_replace_collation(t.element, target), t.contains_null)
+    return target if isinstance(t, dt.String) and name_of(t) != name_of(target) else t
 
 
-def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
+def _cast(arg: Expr, target: dt.String, conf: Conf, keep: bool) -> Expr:
     aim = _replace_collation(arg.type, target)
     if aim == arg.type:
         return arg
@@ -190,12 +183,12 @@ def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
     return Cast(arg, aim, "ansi" if conf.ansi else "legacy", arg.nullable)
 
 
-def _accents_count(t: String) -> bool:
+def _accents_count(t: dt.String) -> bool:
     """Whether the collation ignores accents but not the case (`StringTypeNonCSAICollation`)."""
     return name_of(t).endswith(("_AI", "_AI_RTRIM")) and "_CI" not in name_of(t)
 
 
-def _is_refused_by(function: str, t: String) -> bool:
+def _is_refused_by(function: str, t: dt.String) -> bool:
     if function in BYTEWISE:
         return name_of(t) not in ("UTF8_BINARY", "UTF8_LCASE")
     return _accents_count(t) or (function == "str_to_map" and name_of(t).endswith("_RTRIM"))
@@ -207,7 +200,9 @@ def find_refused_collation(function: str, args: Sequence[Expr]) -> int | None:
         return None
     subjects = args[:1] if function in BYTEWISE else args
     strings = ((place, arg.type) for place, arg in enumerate(subjects))
-    return next((p for p, t in strings if isinstance(t, String) and t.collation and _is_refused_by(function, t)), None)
+    return next(
+        (p for p, t in strings if isinstance(t, dt.String) and t.collation and _is_refused_by(function, t)), None
+    )
 
 
 def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = False) -> list[Expr]:
@@ -243,7 +238,7 @@ def collate_shared(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr
     what stands for it there insists on no collation."""
     value, other = args
     kind, target = value.type, other.type
-    if not (conf.before("4.1") and isinstance(kind, String) and isinstance(target, String) and kind != target):
+    if not (conf.before("4.1") and isinstance(kind, dt.String) and isinstance(target, dt.String) and kind != target):
         return collate_arguments(function, args, conf)
     if strength(other) == DEFAULT:
         raise _open(function)

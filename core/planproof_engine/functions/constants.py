@@ -3,8 +3,6 @@
 Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,26 +10,11 @@ from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr.function import EITHER, FIRST, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.floats import format_java_double, is_written_alike, round_float
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    DataType,
-    Decimal,
-    is_integral,
-    is_numeric,
-    is_string,
-)
 
 Value = Any
 
@@ -68,7 +51,7 @@ def find_text(expr: Expr) -> str | None:
 
 def _compute(expr: Expr) -> Value:
     if isinstance(expr, Literal):
-        return round_float(expr.value) if expr.type == FLOAT and expr.value is not None else expr.value
+        return round_float(expr.value) if expr.type == dt.FLOAT and expr.value is not None else expr.value
     if isinstance(expr, Cast):
         return _convert(_compute(expr.child), expr)
     if isinstance(expr, GetField):
@@ -84,7 +67,7 @@ def _compute(expr: Expr) -> Value:
         return _choose(name, args)
     if name in _LENGTHS and isinstance(args[0], Call) and args[0].function.name == "array":
         return len(args[0].args)
-    if name in _LENGTHS and isinstance(args[0].type, Array):
+    if name in _LENGTHS and isinstance(args[0].type, dt.Array):
         raise _Uncomputed
     return _compute_call(expr, [_compute(a) for a in args])
 
@@ -127,21 +110,21 @@ def _compute_call(call: Call, values: list[Value]) -> Value:
         raise _Uncomputed
     if (signature.nullable is EITHER and None in values) or (signature.nullable is FIRST and values[0] is None):
         return None
-    if signature.name in _OF_EQUALS and not all(a.type == STRING or is_numeric(a.type) for a in call.args):
+    if signature.name in _OF_EQUALS and not all(a.type == dt.STRING or dt.is_numeric(a.type) for a in call.args):
         raise _Uncomputed
     found = compute(values)
     return found if isinstance(found, bool) else _fit(found, call.type)
 
 
-def _fit(found: Value, data_type: DataType) -> Value:
+def _fit(found: Value, data_type: dt.DataType) -> Value:
     """What is computed, as the type holds it."""
     if found is None or (isinstance(found, int) and not _holds(data_type, found)):
         raise _Uncomputed
-    if isinstance(found, Number) and isinstance(data_type, Decimal):
+    if isinstance(found, Number) and isinstance(data_type, dt.Decimal):
         found = round_half_up(found, data_type.scale)
         if abs(found) >= Number(10) ** (data_type.precision - data_type.scale):
             raise _Uncomputed
-    return round_float(found) if data_type == FLOAT and isinstance(found, float) else found
+    return round_float(found) if data_type == dt.FLOAT and isinstance(found, float) else found
 
 
 def round_half_up(value: Number, scale: int) -> Number:
@@ -151,8 +134,8 @@ def round_half_up(value: Number, scale: int) -> Number:
         return value.quantize(Number(1).scaleb(-scale), ROUND_HALF_UP)
 
 
-def _holds(data_type: DataType, value: int) -> bool:
-    bits = 63 if data_type == LONG else 31
+def _holds(data_type: dt.DataType, value: int) -> bool:
+    bits = 63 if data_type == dt.LONG else 31
     limit: int = 2**bits
     return -limit <= value < limit
 
@@ -160,19 +143,19 @@ def _holds(data_type: DataType, value: int) -> bool:
 def _convert(value: Value, cast: Cast) -> Value:
     """What Spark folds a cast to."""
     target = cast.type
-    if value is None or (is_string(target) and isinstance(value, str)):
+    if value is None or (dt.is_string(target) and isinstance(value, str)):
         return value
-    if is_string(target):
+    if dt.is_string(target):
         return _write(value, cast.child.type)
-    if target == DATE and is_string(cast.child.type) and _DAY.fullmatch(value):
+    if target == dt.DATE and dt.is_string(cast.child.type) and _DAY.fullmatch(value):
         return value
-    if target == DATE and cast.child.type in (TIMESTAMP, TIMESTAMP_NTZ) and _DAY.match(value):
+    if target == dt.DATE and cast.child.type in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) and _DAY.match(value):
         return value[:10]
-    if target == BOOLEAN and (isinstance(value, bool) or is_integral(cast.child.type)):
+    if target == dt.BOOLEAN and (isinstance(value, bool) or dt.is_integral(cast.child.type)):
         return bool(value)
-    if target == BOOLEAN and is_string(cast.child.type) and value.strip().lower() in TRUTHS:
+    if target == dt.BOOLEAN and dt.is_string(cast.child.type) and value.strip().lower() in TRUTHS:
         return value.strip().lower() in TRUTHS[:5]
-    if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
+    if dt.is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
         return _hold(_read_number(value, cast), target)
     raise _Uncomputed
 
@@ -181,28 +164,28 @@ TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 """The texts that are a BOOLEAN, those of true first (`SparkStringUtils.isTrueString`)."""
 
 
-def _hold(number: float | Number | None, target: DataType) -> Value:
+def _hold(number: float | Number | None, target: dt.DataType) -> Value:
     """The number as a value of the type."""
     if number is None:
         return None
-    if is_integral(target):
+    if dt.is_integral(target):
         return int(number)
-    return _fit(Number(str(number)) if isinstance(target, Decimal) else float(number), target)
+    return _fit(Number(str(number)) if isinstance(target, dt.Decimal) else float(number), target)
 
 
-def _write(value: Value, data_type: DataType) -> str:
+def _write(value: Value, data_type: dt.DataType) -> str:
     """The value of a type as a string (`ToStringBase`)."""
     text = None
-    if isinstance(value, str) and (data_type == DATE or is_string(data_type)):
+    if isinstance(value, str) and (data_type == dt.DATE or dt.is_string(data_type)):
         text = value
     elif isinstance(value, bool):
         text = str(value).lower()
-    elif isinstance(value, int) and is_integral(data_type):
+    elif isinstance(value, int) and dt.is_integral(data_type):
         text = str(value)
-    elif isinstance(value, Number) and isinstance(data_type, Decimal):
+    elif isinstance(value, Number) and isinstance(data_type, dt.Decimal):
         text = format(round_half_up(value, data_type.scale), "f")
-    elif isinstance(value, (int, float)) and data_type in (DOUBLE, FLOAT):
-        is_single = data_type == FLOAT
+    elif isinstance(value, (int, float)) and data_type in (dt.DOUBLE, dt.FLOAT):
+        is_single = data_type == dt.FLOAT
         text = format_java_double(value, single=is_single) if is_written_alike(value, single=is_single) else None
     if text is None:
         raise _Uncomputed
@@ -213,7 +196,7 @@ def _read_number(value: str | float | Number, cast: Cast) -> float | Number | No
     if not isinstance(value, str):
         return value
     try:
-        return int(value) if is_integral(cast.type) else float(value)
+        return int(value) if dt.is_integral(cast.type) else float(value)
     except ValueError:
         if cast.mode == "ansi":
             text = f"The value '{value}' cannot be cast to \"{cast.type.sql}\"."

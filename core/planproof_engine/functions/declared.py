@@ -1,16 +1,14 @@
 """Python functions that a user hands over, with what they declare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr import function
 from planproof_engine.expr.function import Coerce, Many
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import Traits
-from planproof_engine.types import DataType, TypeSyntaxError, parse_type
 from planproof_engine.types.kinds import ANY
 
 KINDS = ("arrow", "pandas", "python")
@@ -30,11 +28,11 @@ class Function:
     """
 
     call: Callable[..., Any]
-    returns: str | DataType
+    returns: str | dt.DataType
     nullable: bool = True
     kind: str = "arrow"
     deterministic: bool = True
-    type: DataType = field(init=False)
+    type: dt.DataType = field(init=False)
 
     def __post_init__(self) -> None:
         if not callable(self.call):
@@ -42,8 +40,8 @@ class Function:
         if self.kind not in KINDS:
             raise DeclarationError(f"kind {self.kind!r} is not one of {', '.join(KINDS)}")
         try:
-            found = parse_type(self.returns) if isinstance(self.returns, str) else self.returns
-        except TypeSyntaxError as error:
+            found = dt.parse_type(self.returns) if isinstance(self.returns, str) else self.returns
+        except dt.TypeSyntaxError as error:
             raise DeclarationError(f"returns {self.returns!r}: {error}") from error
         object.__setattr__(self, "type", found)
 

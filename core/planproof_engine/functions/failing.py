@@ -3,40 +3,23 @@
 What is not known to raise counts as sound. Source: the `eval` of each expression, and `Cast`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
 from planproof_engine.functions.constants import TRUTHS, constant, is_computable
-from planproof_engine.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    INT,
-    LONG,
-    SHORT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    DataType,
-    Decimal,
-    Interval,
-    is_numeric,
-    is_string,
-)
 from planproof_engine.zone import is_region
 
 UNEVALUABLE = ("array_sort", "assert_true", "raise_error")
 """Functions that the analyzer does not compute, whatever their arguments are."""
 
 _LAZY = frozenset(("if", "case", "when", "coalesce", "nvl", "ifnull", "nvl2", "and", "or", "nullif"))
-_BITS: dict[DataType, int] = {BYTE: 7, SHORT: 15, INT: 31, LONG: 63}
-_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_BITS: dict[dt.DataType, int] = {dt.BYTE: 7, dt.SHORT: 15, dt.INT: 31, dt.LONG: 63}
+_MOMENTS = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 _CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "timestamp", "tinyint")
 
 
@@ -50,7 +33,7 @@ def find_failure(expr: Expr, conf: Conf) -> str | None:
     for part in _list_computed(expr):
         if _raises(part, conf):
             if isinstance(part, Cast) or (isinstance(part, Call) and part.function.name in _CASTS):
-                return "CAST_INVALID_INPUT" if is_string(part.children[0].type) else "CAST_OVERFLOW"
+                return "CAST_INVALID_INPUT" if dt.is_string(part.children[0].type) else "CAST_OVERFLOW"
             return _CONDITIONS.get(part.function.name) if isinstance(part, Call) else None
     return None
 
@@ -102,45 +85,45 @@ def _find_value(expr: Expr, kind: type) -> Any:
     return value if type(value) is kind else None
 
 
-def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
-    if isinstance(target, Array) and isinstance(child, Call) and child.function.name == "array":
+def _fails(child: Expr, target: dt.DataType, ansi: bool) -> bool:
+    if isinstance(target, dt.Array) and isinstance(child, Call) and child.function.name == "array":
         return any(_fails(value, target.element, ansi) for value in child.args)
-    text = _find_value(child, str) if is_string(child.type) else None
+    text = _find_value(child, str) if dt.is_string(child.type) else None
     if text is not None:
         if ansi and target in _BITS:
             whole = re.fullmatch(r"\s*([+-]?\d{1,99})\s*", text)
             return whole is None or _overflows(int(whole[1]), target)
-        if ansi and target == BOOLEAN:
+        if ansi and target == dt.BOOLEAN:
             return text.strip().lower() not in TRUTHS
-        takes = ansi and (is_numeric(target) or target in _MOMENTS)
-        return (takes or isinstance(target, Interval)) and is_no_value(text)
-    value = child.value if isinstance(child, Literal) and is_numeric(child.type) else None
+        takes = ansi and (dt.is_numeric(target) or target in _MOMENTS)
+        return (takes or isinstance(target, dt.Interval)) and is_no_value(text)
+    value = child.value if isinstance(child, Literal) and dt.is_numeric(child.type) else None
     if value is None or not ansi:
         return False
-    if isinstance(target, Decimal):
+    if isinstance(target, dt.Decimal):
         return bool(abs(value) >= 10 ** (target.precision - target.scale))
     return target in _BITS and _overflows(int(value), target)
 
 
-def _overflows(value: int, data_type: DataType) -> bool:
+def _overflows(value: int, data_type: dt.DataType) -> bool:
     bits = _BITS.get(data_type)
     return bits is not None and not -(2**bits) <= value < 2**bits
 
 
-Rule = Callable[[Sequence[Expr], DataType], bool]
+Rule = Callable[[Sequence[Expr], dt.DataType], bool]
 
 
-def _divides_by_zero(args: Sequence[Expr], data_type: DataType) -> bool:
+def _divides_by_zero(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     divisor = args[1]
     while isinstance(divisor, Cast):
         divisor = divisor.child
-    return isinstance(divisor, Literal) and is_numeric(divisor.type) and divisor.value == 0 and not args[0].nullable
+    return isinstance(divisor, Literal) and dt.is_numeric(divisor.type) and divisor.value == 0 and not args[0].nullable
 
 
 def _make_result_rule(compute: Callable[..., int]) -> Rule:
     """A rule for whole numbers: the result does not fit its type."""
 
-    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+    def rule(args: Sequence[Expr], data_type: dt.DataType) -> bool:
         values = [_find_value(a, int) for a in args]
         return data_type in _BITS and None not in values and _overflows(compute(*values), data_type)
 
@@ -150,7 +133,7 @@ def _make_result_rule(compute: Callable[..., int]) -> Rule:
 def _make_place_rule(first: int) -> Rule:
     """A rule for places in an array that the query lists, counted from `first`."""
 
-    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+    def rule(args: Sequence[Expr], data_type: dt.DataType) -> bool:
         at, made = _find_value(args[1], int), args[0]
         if at is None or not isinstance(made, Call) or made.function.name != "array":
             return False
@@ -159,7 +142,7 @@ def _make_place_rule(first: int) -> Rule:
     return rule
 
 
-def _has_no_end(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_no_end(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     """`sequence` that goes the wrong way, or nowhere."""
     values = [_find_value(a, int) for a in args]
     if len(values) < 3 or None in values:
@@ -168,7 +151,7 @@ def _has_no_end(args: Sequence[Expr], data_type: DataType) -> bool:
     return bool(start != stop and (stop - start) * step <= 0)
 
 
-def _is_malformed(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_malformed(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     """A pattern whose brackets do not meet."""
     pattern = _find_value(args[1], str) if len(args) > 1 else None
     if pattern is None or not re.fullmatch(r"[\w ()\[\]]*", pattern):
@@ -180,13 +163,13 @@ def _is_malformed(args: Sequence[Expr], data_type: DataType) -> bool:
     return False
 
 
-def _has_key_of_odd_length(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_key_of_odd_length(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     key = args[1].child if isinstance(args[1], Cast) else args[1]
     text = key.value if isinstance(key, Literal) else None
     return isinstance(text, str) and len(text.encode()) not in (16, 24, 32)
 
 
-def _has_no_conversion(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_no_conversion(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     text = _find_value(args[0], str)
     return (
         text is not None
@@ -199,22 +182,22 @@ _CONVERSION = r"%(?:\d+\$)?[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?(?:[bBhHsScCdoxXeEf
 """Java's `Formatter`: place, flags, width, precision, conversion."""
 
 
-def _has_no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_no_digits(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     text = _find_value(args[0], str)
     return text is not None and not any(c.isdigit() for c in text)
 
 
-def _is_no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_no_moment(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     text = _find_value(args[0], str) if args else None
     return text is not None and is_no_value(text)
 
 
-def _is_no_date(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_no_date(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     month, day = (_find_value(a, int) for a in args[1:3])
     return (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31)
 
 
-def _is_no_json(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_no_json(args: Sequence[Expr], data_type: dt.DataType) -> bool:
     text = _find_value(args[0], str)
     if text is None:
         return False
@@ -237,7 +220,7 @@ _JSON = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse)
 def _make_value_rule(place: int, fails: Callable[[Any, Sequence[Expr]], bool], kind: type = int) -> Rule:
     """A rule for the value of one argument, where no other may be NULL, beside which nothing is looked at."""
 
-    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+    def rule(args: Sequence[Expr], data_type: dt.DataType) -> bool:
         value = _find_value(args[place], kind) if place < len(args) else None
         return value is not None and not any(a.nullable for a in args) and fails(value, args)
 
@@ -249,7 +232,7 @@ def _make_pattern_rule(letters: str, parses: bool) -> Rule:
     (`DateTimeFormatterHelper.convertIncompatiblePattern`, `SimpleDateFormat`): what the others take is a setting's."""
 
     def fails(pattern: str, args: Sequence[Expr]) -> bool:
-        read = is_string(args[0].type) or not parses
+        read = dt.is_string(args[0].type) or not parses
         return read and bool(set(re.sub("'[^']*'", "", pattern)) & set(letters))
 
     return _make_value_rule(1, fails, str)
@@ -271,24 +254,22 @@ def _is_no_zone(name: str, args: Sequence[Expr]) -> bool:
     return looks and not is_region(name) and is_region("US/Pacific")
 
 
-def _is_no_bit(place: int, args: Sequence[Expr]) -> bool:
-    return not 0 <= place <= _BITS.get(args[0].type, place)
-
-
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
 
 _READING = ("to_date", "to_timestamp", "to_unix_timestamp", "unix_timestamp")
 
 _ALWAYS: Mapping[str, Rule] = {
     **dict.fromkeys(_PATTERNS, _is_malformed),
-    **dict.fromkeys(("bit_get", "getbit"), _make_value_rule(1, _is_no_bit)),
+    **dict.fromkeys(
+        ("bit_get", "getbit"), _make_value_rule(1, lambda place, args: not 0 <= place <= _BITS.get(args[0].type, place))
+    ),
     **dict.fromkeys(("date_format", "from_unixtime"), _make_pattern_rule(_LETTERS, parses=False)),
     **dict.fromkeys(("from_utc_timestamp", "to_utc_timestamp"), _make_value_rule(1, _is_no_zone, str)),
     **dict.fromkeys(_READING, _make_pattern_rule(_LETTERS + "Qq", parses=True)),
     "aes_decrypt": _has_key_of_odd_length,
     "aes_encrypt": _has_key_of_odd_length,
     "array_insert": _make_value_rule(1, lambda place, args: place == 0),
-    "element_at": _make_value_rule(1, lambda place, args: place == 0 and isinstance(args[0].type, Array)),
+    "element_at": _make_value_rule(1, lambda place, args: place == 0 and isinstance(args[0].type, dt.Array)),
     "format_string": _has_no_conversion,
     "parse_json": _is_no_json,
     "printf": _has_no_conversion,

@@ -1,7 +1,5 @@
 """Numbers of 32 and 64 bits, as Java holds and writes them."""
 
-from __future__ import annotations
-
 import struct
 from decimal import Decimal as Number
 

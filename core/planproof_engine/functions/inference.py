@@ -3,14 +3,12 @@
 Source: `JsonInferSchema`, `CSVInferSchema`. Calls with options, dates and numbers of many digits stay unknown.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr.nodes import Call, Expr, Literal
-from planproof_engine.types import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, Array, DataType, Struct, StructField
 
 
 class _Unclear(Exception):
@@ -42,31 +40,31 @@ def _find_separator(options: tuple[Expr, ...]) -> str | None:
     return None
 
 
-def _infer_csv(text: str, separator: str) -> DataType:
+def _infer_csv(text: str, separator: str) -> dt.DataType:
     if '"' in text or "\n" in text or "\\" in text:
         raise _Unclear
     cells = text.split(separator)
-    return Struct(tuple(StructField(f"_c{i}", _infer_cell(cell), True) for i, cell in enumerate(cells)))
+    return dt.Struct(tuple(dt.StructField(f"_c{i}", _infer_cell(cell), True) for i, cell in enumerate(cells)))
 
 
-def _infer_cell(cell: str) -> DataType:
+def _infer_cell(cell: str) -> dt.DataType:
     if re.fullmatch(r"-?\d{1,9}", cell):
-        return INT
+        return dt.INT
     if re.fullmatch(r"-?\d+\.\d+", cell):
-        return DOUBLE
+        return dt.DOUBLE
     if re.fullmatch(r"[A-Za-z][A-Za-z ]*", cell):
-        return BOOLEAN if cell.lower() in ("true", "false") else _infer_word(cell)
+        return dt.BOOLEAN if cell.lower() in ("true", "false") else _infer_word(cell)
     raise _Unclear
 
 
-def _infer_word(cell: str) -> DataType:
+def _infer_word(cell: str) -> dt.DataType:
     """Words that read as numbers are left alone."""
     if cell.lower() in ("nan", "inf", "infinity"):
         raise _Unclear
-    return STRING
+    return dt.STRING
 
 
-def _infer_json(text: str, separator: str) -> DataType:
+def _infer_json(text: str, separator: str) -> dt.DataType:
     found = _infer_value(json.loads(text, parse_constant=_refuse_constant))
     return _canonicalize(found)
 
@@ -75,51 +73,53 @@ def _refuse_constant(name: str) -> Any:
     raise _Unclear
 
 
-def _infer_value(value: Any) -> DataType:
+def _infer_value(value: Any) -> dt.DataType:
     if value is None:
-        return VOID
+        return dt.VOID
     if isinstance(value, bool):
-        return BOOLEAN
+        return dt.BOOLEAN
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
             raise _Unclear
-        return LONG
+        return dt.LONG
     if isinstance(value, float):
-        return DOUBLE
+        return dt.DOUBLE
     if isinstance(value, str):
-        return STRING
+        return dt.STRING
     if isinstance(value, list):
-        found: DataType = VOID
+        found: dt.DataType = dt.VOID
         for item in value:
             found = _merge(found, _infer_value(item))
-        return Array(found, True)
-    return Struct(tuple(StructField(name, _infer_value(value[name]), True) for name in sorted(value)))
+        return dt.Array(found, True)
+    return dt.Struct(tuple(dt.StructField(name, _infer_value(value[name]), True) for name in sorted(value)))
 
 
-def _merge(a: DataType, b: DataType) -> DataType:
-    if a == b or b == VOID:
+def _merge(a: dt.DataType, b: dt.DataType) -> dt.DataType:
+    if a == b or b == dt.VOID:
         return a
-    if a == VOID:
+    if a == dt.VOID:
         return b
-    if {a, b} == {LONG, DOUBLE}:
-        return DOUBLE
-    if isinstance(a, Struct) and isinstance(b, Struct):
+    if {a, b} == {dt.LONG, dt.DOUBLE}:
+        return dt.DOUBLE
+    if isinstance(a, dt.Struct) and isinstance(b, dt.Struct):
         left, right = ({f.name: f.type for f in t.fields} for t in (a, b))
         names = sorted({*left, *right})
-        return Struct(tuple(StructField(n, _merge(left.get(n, VOID), right.get(n, VOID)), True) for n in names))
-    if isinstance(a, Array) and isinstance(b, Array):
-        return Array(_merge(a.element, b.element), True)
-    return STRING
+        return dt.Struct(
+            tuple(dt.StructField(n, _merge(left.get(n, dt.VOID), right.get(n, dt.VOID)), True) for n in names)
+        )
+    if isinstance(a, dt.Array) and isinstance(b, dt.Array):
+        return dt.Array(_merge(a.element, b.element), True)
+    return dt.STRING
 
 
-def _canonicalize(t: DataType) -> DataType:
+def _canonicalize(t: dt.DataType) -> dt.DataType:
     """A field that is null in every value is a string (`canonicalizeType`)."""
-    if t == VOID:
-        return STRING
-    if isinstance(t, Array):
-        return Array(_canonicalize(t.element), True)
-    if isinstance(t, Struct):
-        return Struct(tuple(StructField(f.name, _canonicalize(f.type), True) for f in t.fields))
+    if t == dt.VOID:
+        return dt.STRING
+    if isinstance(t, dt.Array):
+        return dt.Array(_canonicalize(t.element), True)
+    if isinstance(t, dt.Struct):
+        return dt.Struct(tuple(dt.StructField(f.name, _canonicalize(f.type), True) for f in t.fields))
     return t
 
 

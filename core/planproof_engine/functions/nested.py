@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planproof_engine.types import Array, DataType, Struct, StructField
+from planproof_engine import types as dt
 
 BROKEN = "PLANPROOF-DECLARATION"
 """How a worker's message about a broken declaration begins; the function's name follows."""
@@ -52,8 +52,8 @@ class Application:
     number: int
     function: str
     sources: tuple[Source, ...]
-    takes: tuple[DataType, ...]
-    type: DataType
+    takes: tuple[dt.DataType, ...]
+    type: dt.DataType
     nullable: bool
     returned: bool = True
 
@@ -63,7 +63,7 @@ class Carried:
     """A list whose elements are handed back beside the results."""
 
     given: Given
-    type: DataType
+    type: dt.DataType
     nullable: bool
 
 
@@ -87,11 +87,11 @@ class Level:
         return tuple(a for a in self.applications if a.returned)
 
     @property
-    def parts(self) -> tuple[StructField, ...]:
+    def parts(self) -> tuple[dt.StructField, ...]:
         """The parts of an element of the result: carried elements, then results, then the inner levels' lists."""
-        fields = [StructField(f"c{i}", c.type, c.nullable) for i, c in enumerate(self.carried)]
-        fields += [StructField(f"r{i}", a.type, a.nullable) for i, a in enumerate(self.returned)]
-        fields += [StructField(f"n{i}", level.type, level.nullable) for i, level in enumerate(self.inner)]
+        fields = [dt.StructField(f"c{i}", c.type, c.nullable) for i, c in enumerate(self.carried)]
+        fields += [dt.StructField(f"r{i}", a.type, a.nullable) for i, a in enumerate(self.returned)]
+        fields += [dt.StructField(f"n{i}", level.type, level.nullable) for i, level in enumerate(self.inner)]
         return tuple(fields)
 
     @property
@@ -100,12 +100,12 @@ class Level:
         return len(self.parts) == 1
 
     @property
-    def type(self) -> Array:
+    def type(self) -> dt.Array:
         """The type of the list that comes back for this level."""
         if self.bare:
             (part,) = self.parts
-            return Array(part.type, part.nullable)
-        return Array(Struct(self.parts), False)
+            return dt.Array(part.type, part.nullable)
+        return dt.Array(dt.Struct(self.parts), False)
 
     def all_applications(self) -> Iterator[Application]:
         """Every application of this level and of those inside it."""

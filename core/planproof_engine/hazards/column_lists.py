@@ -4,8 +4,6 @@
 `qty, price`: the list names columns by position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

@@ -1,7 +1,5 @@
 """Where the columns of a plan come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -166,8 +164,7 @@ class Definitions:
         """The column of a source that alone makes this one's values; None where others may come in."""
         seen: set[int] = set()
         while isinstance(expr, Column) and expr.id not in self._merged | seen:
-            source = self._scans.get(expr.id)
-            if source is not None:
+            if (source := self._scans.get(expr.id)) is not None:
                 return None if source.recursive else (source, expr)
             if expr.id not in self._made:
                 return None

@@ -1,7 +1,5 @@
 """A cast to char(n) or varchar(n), which neither cuts nor pads: Spark takes it for a cast to string."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, takewhile
 
+from planproof_engine import types as dt
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import (
     Call,
@@ -57,7 +58,6 @@ from planproof_engine.logical.nodes import (
     SetOperation,
 )
 from planproof_engine.records import record
-from planproof_engine.types import DATE, INT
 
 
 @record(frozen=True, slots=True)
@@ -84,8 +84,7 @@ def suspect(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion]
     if not deltas:
         return [], None
     increment = _Increment(later, written, tuple(deltas))
-    found = list(dict.fromkeys(increment.list_suspicions()))
-    if found:
+    if found := list(dict.fromkeys(increment.list_suspicions())):
         return found, None
     if written.append_only is None:
         return [], None
@@ -168,7 +167,7 @@ class _Increment:
         if sides is None or sides[0] == ">":
             return False
         _, row, bound = sides
-        is_day = drop_casts(row).type == DATE
+        is_day = drop_casts(row).type == dt.DATE
         wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
         return bool(wanted) and not is_day and (is_cut(bound) or self._is_stored_cut(bound))
 
@@ -233,7 +232,7 @@ class _Increment:
     def _ranks_a_key(self, window: Window, keys: frozenset[str]) -> bool:
         """Whether it tells the latest row of each key, which a merge then takes."""
         made = window.call
-        is_rank = isinstance(made, Call) and made.function.category is Category.WINDOW and made.type == INT
+        is_rank = isinstance(made, Call) and made.function.category is Category.WINDOW and made.type == dt.INT
         is_rank = is_rank and not made.children
         return self.written.strategy == "merge" and is_rank and keys == self._list_outputs(self.written.key)
 
@@ -431,7 +430,7 @@ class _Increment:
             return f"#{made.id}"
         if isinstance(made, Cast) and not made.written:
             return self._text(made.child)
-        if isinstance(made, (Cast, Call)) and made.type == DATE and len(made.children) == 1:
+        if isinstance(made, (Cast, Call)) and made.type == dt.DATE and len(made.children) == 1:
             return f"date({self._text(made.children[0])})"
         if isinstance(made, Literal):
             return repr(made.value)

@@ -4,10 +4,9 @@
 that a WHERE compares, be it over a comma join or in a correlated subquery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, InSubquery, Literal, Outer, conjuncts
 from planproof_engine.expr.pretty import pretty
@@ -16,7 +15,6 @@ from planproof_engine.hazards.loss import loss
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.hazards.terms import drop_casts
 from planproof_engine.logical.nodes import Filter, Join
-from planproof_engine.types import DataType
 from planproof_engine.types.coercion import find_wider
 
 
@@ -52,7 +50,7 @@ def _varies(expr: Expr, definitions: Definitions) -> bool:
     return isinstance(expr, Outer) or isinstance(definitions.of(expr), Column)
 
 
-def _judge(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
+def _judge(key: Expr, used: dt.DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
     lost = None if isinstance(key, Literal) else loss(key.type, used)
     if lost is not None:
         name, given = pretty(key.column if isinstance(key, Outer) else key), key.type.simple

@@ -4,12 +4,11 @@ With ANSI off `CAST('n/a' AS INT)` is NULL, and so is `CAST(12345 AS DECIMAL(4,2
 always runs with ANSI off. Casts to narrower integers of what may be large are PP126.
 """
 
-from __future__ import annotations
-
 import datetime
 import decimal
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof_engine.expr.pretty import pretty
@@ -19,20 +18,6 @@ from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.narrowing import narrows, wraps
 from planproof_engine.hazards.reached import Reached, find_reached
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
-from planproof_engine.types import (
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Decimal,
-    is_integral,
-    is_numeric,
-    is_string,
-    parse_type,
-)
 
 CODE = "PP138"
 
@@ -65,7 +50,7 @@ def _may_lose(cast: Cast, definitions: Definitions) -> bool:
         return False
     if not narrows(cast.child.type, cast.type):
         return True
-    return not wraps(cast, definitions) and (cast.type not in (INT, LONG) or not all(map(_is_small, behind)))
+    return not wraps(cast, definitions) and (cast.type not in (dt.INT, dt.LONG) or not all(map(_is_small, behind)))
 
 
 def _is_small(value: Expr) -> bool:
@@ -75,14 +60,14 @@ def _is_small(value: Expr) -> bool:
     if isinstance(value, Literal):
         return True
     known = isinstance(value, Call) and value.function.traits.magnitude is Magnitude.SMALL
-    return known and is_integral(value.type)
+    return known and dt.is_integral(value.type)
 
 
-def _holds(value: object, target: DataType) -> bool:
+def _holds(value: object, target: dt.DataType) -> bool:
     """Whether a constant is plainly kept: NULL, a number of few enough digits, a date as ISO writes it."""
     if value is None:
         return True
-    if isinstance(target, Decimal) and isinstance(value, (int, decimal.Decimal)):
+    if isinstance(target, dt.Decimal) and isinstance(value, (int, decimal.Decimal)):
         whole: int = 10 ** (target.precision - target.scale)
         return -whole < value - 1 and value + 1 < whole
     if target in LIMIT and isinstance(value, int):
@@ -92,11 +77,11 @@ def _holds(value: object, target: DataType) -> bool:
     return False
 
 
-def _is_written(text: str, target: DataType) -> bool:
+def _is_written(text: str, target: dt.DataType) -> bool:
     try:
-        if target in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        if target in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ):
             return bool(datetime.date.fromisoformat(text[:10])) and len(text) == 10
-        return target in (INT, LONG, DOUBLE) and text.isascii() and text.isdigit() and len(text) < 10
+        return target in (dt.INT, dt.LONG, dt.DOUBLE) and text.isascii() and text.isdigit() and len(text) < 10
     except ValueError:
         return False
 
@@ -125,16 +110,16 @@ def _make_suspicion(column: str | None, cast: Cast, becomes: Reached) -> Suspici
 
 def _describe_loss(cast: Cast) -> str:
     source, target = cast.child.type, cast.type
-    if is_string(source):
+    if dt.is_string(source):
         return f"for a text that is no {target.simple}"
     return "for what it cannot hold"
 
 
 def stand_in(target: str) -> str | None:
     """A value of a type, in SQL, that hardly any column has; None for types that have none such."""
-    found = parse_type(target)
-    if found in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+    found = dt.parse_type(target)
+    if found in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ):
         return f"CAST('0077-07-07' AS {found.sql})"
-    if isinstance(found, Decimal) and found.precision - found.scale < 2:
+    if isinstance(found, dt.Decimal) and found.precision - found.scale < 2:
         return None
-    return f"CAST(-77 AS {found.sql})" if is_numeric(found) else None
+    return f"CAST(-77 AS {found.sql})" if dt.is_numeric(found) else None

@@ -4,12 +4,11 @@
 runs with ANSI off.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal, Window
@@ -19,12 +18,11 @@ from planproof_engine.hazards.bounds import Between, Fits, StoredRange
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
-from planproof_engine.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 CODE = "PP126"
-_FLOATING = (FLOAT, DOUBLE)
-_WIDTH = (BYTE, SHORT, INT, LONG)
-_DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
+_FLOATING = (dt.FLOAT, dt.DOUBLE)
+_WIDTH = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG)
+_DIGITS: dict[dt.DataType, int] = {dt.BYTE: 2, dt.SHORT: 4, dt.INT: 9, dt.LONG: 18}
 """Whole digits that always fit."""
 
 
@@ -52,25 +50,25 @@ def wraps(cast: Cast, definitions: Definitions) -> bool:
     )
 
 
-def _is_beyond(value: Expr, target: DataType) -> bool:
+def _is_beyond(value: Expr, target: dt.DataType) -> bool:
     """Whether a constant does not fit."""
     constant = _compute_whole(value)
     return constant is not None and target in LIMIT and not -LIMIT[target] <= constant < LIMIT[target]
 
 
-def narrows(source: DataType, target: DataType) -> bool:
+def narrows(source: dt.DataType, target: dt.DataType) -> bool:
     """Whether a cast goes to a narrower integer, inside arrays, maps and structs too, whose fields it matches by
     position."""
     inside = list(zip(nested_places(source), nested_places(target)))
     if inside and type(source) is type(target):
         return any(narrows(ours[1], theirs[1]) for ours, theirs in inside)
-    if not is_integral(target):
+    if not dt.is_integral(target):
         return False
-    if isinstance(source, Decimal):
+    if isinstance(source, dt.Decimal):
         return source.precision - source.scale > _DIGITS[target]
     if source in _FLOATING:
         return True
-    return is_integral(source) and _WIDTH.index(source) > _WIDTH.index(target)
+    return dt.is_integral(source) and _WIDTH.index(source) > _WIDTH.index(target)
 
 
 def may_be_large(expr: Expr, definitions: Definitions) -> bool:
@@ -90,7 +88,7 @@ def _is_large(found: Expr, definitions: Definitions) -> bool:
     if isinstance(found, Window):
         found = found.call
     if isinstance(found, Literal):
-        return _is_beyond(found, INT)
+        return _is_beyond(found, dt.INT)
     if not isinstance(found, Call):
         return isinstance(found, Cast) and not found.written and may_be_large(found.child, definitions)
     name, magnitude = found.function.name, found.function.traits.magnitude
@@ -121,13 +119,13 @@ def _find_fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
     behind = definitions.all_of(cast.child)
     whole = _compute_whole(behind[0]) if len(behind) == 1 else None
-    if whole is not None and is_integral(cast.type):
+    if whole is not None and dt.is_integral(cast.type):
         if cast.span not in definitions.always:
             return None  # Whether any row takes the branch is not known.
         constant, limit = Between(whole, whole), LIMIT[cast.type]
         return Fits(constant, -limit, limit - 1, cast.span in definitions.sure)
     found = definitions.find_stored(cast.child)
-    if found is None or not is_integral(cast.child.type) or cast.type not in LIMIT:
+    if found is None or not dt.is_integral(cast.child.type) or cast.type not in LIMIT:
         return None
     source, column = found
     wide, limit = LIMIT[cast.child.type], LIMIT[cast.type]

@@ -3,10 +3,9 @@
 Spark pads literals and shorter CHAR columns that are compared with it (ApplyCharTypePadding), and no STRING column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Column, Expr, InSubquery, Literal, Outer, Span
@@ -16,7 +15,6 @@ from planproof_engine.hazards.join_casts import equalities
 from planproof_engine.hazards.suspicion import Count, Suspicion, make_warning
 from planproof_engine.logical.nodes import Filter, Join, Scan
 from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.types import is_string
 
 _Stored = tuple[Scan, Column]
 
@@ -64,7 +62,7 @@ def _is_padded(found: _Stored) -> bool:
 
 def _is_plain(expr: Expr, beside: _Stored | None, definitions: Definitions) -> bool:
     """Whether it is a text that nobody padded: no constant, no CHAR column, and nothing made of one."""
-    if not is_string(expr.type) or isinstance(definitions.of(_drop_outer(expr)), Literal):
+    if not dt.is_string(expr.type) or isinstance(definitions.of(_drop_outer(expr)), Literal):
         return False
     if beside is not None:
         return not _is_padded(beside)

@@ -1,10 +1,9 @@
 """Which output columns an expression's value becomes a part of, and which hold it as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planproof_engine import types as dt
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import (
     Alias,
@@ -22,7 +21,6 @@ from planproof_engine.expr.nodes import (
 from planproof_engine.functions.families.constructors import STRUCTS, struct_values
 from planproof_engine.logical.lineage import Trace
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.types import BOOLEAN
 
 
 class Reached(NamedTuple):
@@ -97,7 +95,7 @@ def _list_parts(expr: Expr, alone: bool, path: tuple[int, ...] = ()) -> Iterator
 
 
 def _list_arguments(call: Call, alone: bool) -> Iterator[tuple[Expr, bool]]:
-    if call.type == BOOLEAN and not call.nullable:
+    if call.type == dt.BOOLEAN and not call.nullable:
         return  # It asks whether a value is there (`is null`, `<=>`), and has an answer for NULL.
     handed = call.function.traits.hands_on(len(call.args))
     chooses = call.function.category in (Category.SCALAR, Category.OPERATOR) and len(handed) > 0

@@ -1,13 +1,11 @@
 """What the conditions of an incremental model's filter say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Alias, Call, Cast, Column, Expr, Subquery
 from planproof_engine.logical.nodes import Plan, Scan
-from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 
 def alternatives(condition: Expr) -> Iterator[Expr]:
@@ -59,7 +57,7 @@ def is_greatest(expr: Expr) -> bool:
 
 def is_now(expr: Expr) -> bool:
     """Whether it is the time of the run."""
-    return isinstance(expr, Call) and not expr.args and expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    return isinstance(expr, Call) and not expr.args and expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 
 
 def is_kept(expr: Expr, inner: Expr) -> bool:
@@ -84,7 +82,7 @@ def is_strict(expr: Expr, inner: Expr) -> bool:
 def is_cut(expr: Expr) -> bool:
     """Whether many values of a time come to one here: a day, an hour that was cut off."""
     found = inner_expressions(expr)
-    return any(e.type == DATE or (isinstance(e, Call) and e.function.name in ("date_trunc", "trunc")) for e in found)
+    return any(e.type == dt.DATE or (isinstance(e, Call) and e.function.name in ("date_trunc", "trunc")) for e in found)
 
 
 def inner_expressions(expr: Expr) -> Iterator[Expr]:

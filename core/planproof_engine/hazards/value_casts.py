@@ -3,10 +3,9 @@
 Under ANSI `coalesce(zip, 0)` is a number: '01234' becomes 1234.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
@@ -14,7 +13,6 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.loss import make_change_condition
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
-from planproof_engine.types import is_numeric, is_string
 
 
 def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -44,6 +42,11 @@ def _count(value: Cast, definitions: Definitions) -> Count | None:
 
 def _loses(value: Expr, definitions: Definitions) -> bool:
     """Whether a text that is not a constant becomes a number."""
-    if not isinstance(value, Cast) or value.written or not is_string(value.child.type) or not is_numeric(value.type):
+    if (
+        not isinstance(value, Cast)
+        or value.written
+        or not dt.is_string(value.child.type)
+        or not dt.is_numeric(value.type)
+    ):
         return False
     return any(isinstance(e, (Column, Outer, Variable)) for e in definitions.of(value.child).walk())

@@ -3,12 +3,11 @@
 `quantity * price` of two ints is an int: 100000 * 100000 is 1410065408, without an error.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Alias, Call, Cast, Column, Expr, Literal, Window
 from planproof_engine.expr.pretty import pretty
@@ -19,7 +18,6 @@ from planproof_engine.hazards.narrowing import list_handed_on, may_be_large
 from planproof_engine.hazards.needed import walk_branches
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
 from planproof_engine.logical.nodes import Aggregate, Project
-from planproof_engine.types import is_integral
 
 CODE = "PP136"
 
@@ -54,7 +52,7 @@ def _list_trees(expr: Expr) -> Iterator[tuple[Call, bool]]:
 
 
 def _is_arithmetic(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.traits.wraps and len(expr.args) == 2 and is_integral(expr.type)
+    return isinstance(expr, Call) and expr.function.traits.wraps and len(expr.args) == 2 and dt.is_integral(expr.type)
 
 
 def _suspect(
@@ -85,7 +83,7 @@ def _find_bounds(expr: Expr, definitions: Definitions, parts: Iterator[int] | No
     parts = itertools.count() if parts is None else parts
     if next(parts) > _MOST_PARTS:
         return Between(-(2**63), 2**63 - 1)
-    if isinstance(expr, Cast) and is_integral(expr.child.type) and LIMIT[expr.child.type] <= LIMIT[expr.type]:
+    if isinstance(expr, Cast) and dt.is_integral(expr.child.type) and LIMIT[expr.child.type] <= LIMIT[expr.type]:
         return _find_bounds(expr.child, definitions, parts)
     if isinstance(expr, Literal) and isinstance(expr.value, int):
         return Between(expr.value, expr.value)
@@ -94,12 +92,11 @@ def _find_bounds(expr: Expr, definitions: Definitions, parts: Iterator[int] | No
         left, right = (_find_bounds(side, definitions, parts) for side in expr.args)
         return Computed(expr.function.name, left, right)
     made = expr.call if isinstance(expr, Window) else definitions.of(expr)
-    if isinstance(made, Call) and is_integral(made.type) and list_handed_on(made):
+    if isinstance(made, Call) and dt.is_integral(made.type) and list_handed_on(made):
         return OneOf(tuple(_find_bounds(arg, definitions, parts) for arg in list_handed_on(made)))
     limit = LIMIT.get(expr.type, 2**63)
     if not may_be_large(expr, definitions):
         limit = min(limit, 2**31)
-    found = definitions.find_stored(expr)
-    if found is not None:
+    if (found := definitions.find_stored(expr)) is not None:
         return StoredRange(found[0].relation, found[1].name, -limit, limit - 1)
     return Between(-limit, limit - 1)

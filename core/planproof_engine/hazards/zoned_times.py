@@ -3,18 +3,16 @@
 The same rows give other values in a session with another zone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
-from planproof_engine.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-_BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
+_BOTH = {dt.TIMESTAMP, dt.TIMESTAMP_NTZ}
 
 
 def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -40,13 +38,13 @@ def _describe_zone(conf: Conf) -> str:
     return "the session's time zone: no spark.sql.session.timeZone is set, so that of the machine that runs Spark"
 
 
-def _list_taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:
+def _list_taken(expr: Expr) -> Iterator[tuple[Expr, dt.DataType]]:
     """(what is cast by nobody's word, the type that it is taken as)."""
     if isinstance(expr, Cast) and not expr.written and {expr.type, expr.child.type} == _BOTH:
         yield expr.child, expr.type
     elif isinstance(expr, Call) and expr.function.name == "between" and {a.type for a in expr.args} >= _BOTH:
-        yield from ((a, TIMESTAMP) for a in expr.args if a.type == TIMESTAMP_NTZ)
+        yield from ((a, dt.TIMESTAMP) for a in expr.args if a.type == dt.TIMESTAMP_NTZ)
     elif isinstance(expr, InSubquery):
         for pair in zip(expr.values, expr.plan.output):
             if {e.type for e in pair} == _BOTH:
-                yield from ((e, TIMESTAMP) for e in pair if e.type == TIMESTAMP_NTZ)
+                yield from ((e, dt.TIMESTAMP) for e in pair if e.type == dt.TIMESTAMP_NTZ)

@@ -10,18 +10,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from planproof_engine.expr.nodes import (
-    Call,
-    Column,
-    Expr,
-    InSubquery,
-    LateralReference,
-    Sort,
-    column_of,
-)
+from planproof_engine.expr.nodes import Call, Column, Expr, InSubquery, LateralReference, Sort, column_of
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Plan as Plan
 from planproof_engine.expr.tree import field_of as field_of
+from planproof_engine.expr.tree import handed_on
 from planproof_engine.records import evolve, record
 
 
@@ -42,13 +35,8 @@ class PassThrough(Unary):
 
     __slots__ = ()
 
-    @property
-    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
-        return self.child.output
-
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
+    output = handed_on("child.output")
+    projected = handed_on("child.projected")
 
 
 @record(frozen=True, slots=True)
@@ -109,9 +97,7 @@ class Filter(Unary):
         proved = not_null_columns(self.condition)
         object.__setattr__(self, "output", tuple(_add_evidence(c, proved, "a filter") for c in self.child.output))
 
-    @property
-    def projected(self) -> bool:
-        return self.child.projected
+    projected = handed_on("child.projected")
 
 
 INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"

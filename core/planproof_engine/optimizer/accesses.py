@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from planproof_engine import types as dt
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -41,7 +42,6 @@ from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.costs import is_costly
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths
 from planproof_engine.records import evolve, record
-from planproof_engine.types import Array, Map, Struct
 
 ArrayRef = tuple[int, Ordinals]
 
@@ -377,7 +377,7 @@ class Accesses:
             if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
-        found = self.find_ref(inner) if path and isinstance(inner.type, Map) else None
+        found = self.find_ref(inner) if path and isinstance(inner.type, dt.Map) else None
         if loose and (found is not None or at.depth):
             # In a lambda, the fields of all elements would be taken for each.
             return None
@@ -409,7 +409,7 @@ class Accesses:
                 loose = loose or not _are_constant(array.args[1:])
             array = array.args[0]
         ref = self.find_ref(array)
-        if ref is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
+        if ref is None or not isinstance(array.type, dt.Array) or not isinstance(array.type.element, dt.Struct):
             return None
         paths = {path} if path else set()
         for function, variable in read:

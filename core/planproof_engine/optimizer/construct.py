@@ -1,7 +1,6 @@
 """Calls and constants that rules make, bound as if the query had written them."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal, Variable, fresh_id
 from planproof_engine.expr.function import Mismatch
@@ -9,9 +8,8 @@ from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.retype import substitute
-from planproof_engine.types import BOOLEAN, INT
 
-FALSE = Literal(False, BOOLEAN, "false")
+FALSE = Literal(False, dt.BOOLEAN, "false")
 
 
 def make_call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
@@ -24,7 +22,7 @@ def make_call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry)
 
 def make_int(value: int) -> Literal:
     """A literal of type int."""
-    return Literal(value, INT, str(value))
+    return Literal(value, dt.INT, str(value))
 
 
 def bind_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:

@@ -4,23 +4,21 @@ The rewritten text is planned anew and compared with the rewritten plan. A text 
 meant, or means another type or flag is found here, before anything runs it.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import repeat
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
 from planproof_engine.expr.function import Signature
 from planproof_engine.logical.nodes import Aggregate
-from planproof_engine.types import DataType
 
 _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}
 """An alias that only keeps a column's name may stand in the text and not in the plan: names change no value."""
 
 
-_VALUES = (bool, str, type(None), DataType)
+_VALUES = (bool, str, type(None), dt.DataType)
 
 
 def is_equivalent(one: Any, other: Any) -> bool:
@@ -91,7 +89,7 @@ def _drop_repeated_groups(node: Aggregate) -> tuple[Expr, ...]:
 @cache
 def _list_compared_fields(kind: type) -> tuple[str, ...] | None:
     """The fields that make two nodes of this kind equal, children before what is made of them; None for no node."""
-    if not is_dataclass(kind) or issubclass(kind, DataType):
+    if not is_dataclass(kind) or issubclass(kind, dt.DataType):
         return None
     names = [f.name for f in fields(kind) if f.compare and f.name not in _IGNORED.get(kind, ())]
     return tuple(sorted(names, key=lambda name: name not in ("child", "left", "right", "inputs", "parameters")))

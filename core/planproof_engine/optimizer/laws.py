@@ -15,11 +15,10 @@ computes `a / b` for each row, and the query reads the result. An `if` or a lamb
 the division from failing. `find_early_operand` says which operands these are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
     Alias,
@@ -41,30 +40,9 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements, Evaluates, Loop
 from planproof_engine.functions.families.casts import CASTS
 from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    Array,
-    DataType,
-    Decimal,
-    Interval,
-    String,
-    is_numeric,
-    walk,
-)
 from planproof_engine.types.casts import can_up_cast, cannot_fail, may_overflow
 
-HASHED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+HASHED = (dt.BOOLEAN, dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.STRING, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 """Types for which Spark's hash sets and `=` agree on which values are equal. In Spark 4.3 they agree for floats too;
 for 4.0 to 4.2 that is not known."""
 
@@ -189,20 +167,22 @@ def _may_raise_itself(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
         return False
     if expr.function.name in CASTS:
         return _may_cast_raise(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
-    if expr.function.name == "negative" and isinstance(expr.type, Decimal):
+    if expr.function.name == "negative" and isinstance(expr.type, dt.Decimal):
         return True
     raises = expr.function.traits.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
 
 
-def _may_cast_raise(source: DataType, target: DataType, mode: str) -> bool:
+def _may_cast_raise(source: dt.DataType, target: dt.DataType, mode: str) -> bool:
     """Whether a cast may fail. Without ANSI a value that does not fit becomes NULL or wraps; from and to variants and
     intervals it still fails."""
     if mode == "try" or cannot_fail(source, target):
         return False
     if may_overflow(source, target):
         return True
-    return mode == "ansi" or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
+    return mode == "ansi" or any(
+        isinstance(t, dt.Interval) or t == dt.VARIANT for t in (*dt.walk(source), *dt.walk(target))
+    )
 
 
 def _is_total(call: Call, filled: Expr | None) -> bool:
@@ -212,11 +192,11 @@ def _is_total(call: Call, filled: Expr | None) -> bool:
     if name in ("like", "ilike"):
         pattern = call.args[1]
         return len(call.args) == 2 and isinstance(pattern, Literal) and "\\" not in str(pattern.value)
-    if call.type not in (FLOAT, DOUBLE) and name != "div":
+    if call.type not in (dt.FLOAT, dt.DOUBLE) and name != "div":
         return False
     traits = call.function.traits
     if traits.total_over_floats:
-        return call.type in (FLOAT, DOUBLE)
+        return call.type in (dt.FLOAT, dt.DOUBLE)
     return traits.evaluates is Evaluates.LAST_FIRST and _is_not_zero(call.args[-1], filled)
 
 
@@ -284,7 +264,7 @@ def _order_operands(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
     the evaluation."""
     evaluates = call.function.traits.evaluates
     if evaluates is Evaluates.LAST_FIRST:
-        if not is_numeric(call.type):
+        if not dt.is_numeric(call.type):
             return (), True
         # With ANSI off a divisor of zero ends it, too.
         return call.args[::-1] if conf.ansi or _is_not_zero(call.args[-1], None) else call.args[-1:], True
@@ -295,7 +275,7 @@ def _order_operands(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
 
 def _depends_on_codegen(call: Call) -> bool:
     """Whether a null ends the evaluation in generated code, and not in interpreted code: `concat`, but of arrays."""
-    return call.function.name == "concat" and not isinstance(call.type, Array)
+    return call.function.name == "concat" and not isinstance(call.type, dt.Array)
 
 
 def has_plain_strings(expressions: Iterable[Expr]) -> bool:
@@ -310,8 +290,8 @@ def has_plain_strings(expressions: Iterable[Expr]) -> bool:
     return not any(map(_is_collated, types.values()))
 
 
-def _is_collated(data_type: DataType) -> bool:
-    if isinstance(data_type, String):
+def _is_collated(data_type: dt.DataType) -> bool:
+    if isinstance(data_type, dt.String):
         return data_type.collation is not None
     return any(_is_collated(child) for child in data_type.children)
 

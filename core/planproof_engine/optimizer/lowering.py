@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
     Alias,
@@ -37,7 +38,6 @@ from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql.splice import splice
-from planproof_engine.types import BOOLEAN, INT, STRING
 
 Enclosing = tuple[tuple[Call, Lambda], ...]
 """The calls around an expression, the outermost first, each with its lambda."""
@@ -158,8 +158,7 @@ class _Writer:
 
     def write_with(self, expr: Expr, swap: Swap) -> str:
         """The expression's text, in which `swap` replaces the parts for which it has a new text."""
-        new = swap(expr)
-        if new is not None:
+        if (new := swap(expr)) is not None:
             return new
         span = span_of(expr)
         if span is None:
@@ -265,9 +264,8 @@ class _Root:
             if lazy:
                 raise _make_eager_error(expr)
             if any(calls_declared(part) for part in _lists_of(expr)):
-                raise CannotLower(
-                    "PP220", "a list that Python computes inside a lambda is iterated there", span_of(expr)
-                )
+                text = "a list that Python computes inside a lambda is iterated there"
+                raise CannotLower("PP220", text, span_of(expr))
             body.inner.append((expr, self.build_level(expr, enclosing)))
             return
         first = _find_lazy_start(expr)
@@ -310,8 +308,7 @@ class _Root:
         if not enclosing:
             return self._write_plain(arg)
         (call, function), outer = enclosing[-1], enclosing[:-1]
-        known = self._find_element_path(arg, call, function)
-        if known is not None:
+        if (known := self._find_element_path(arg, call, function)) is not None:
             return self._wrap_text(known, outer)
         lists = ", ".join(self._write_plain(part) for part in _lists_of(call))
         name = "zip_with" if call.function.name == "zip_with" else "transform"
@@ -351,7 +348,7 @@ class _Root:
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
         known = next((g for g in found if g.depth >= len(enclosing)), None)
         if known is None:
-            known = self.add_argument(Literal(False, BOOLEAN, "false"), len(enclosing), enclosing)
+            known = self.add_argument(Literal(False, dt.BOOLEAN, "false"), len(enclosing), enclosing)
         return Given(known.argument, len(enclosing))
 
     def _find_carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
@@ -409,8 +406,7 @@ class _Parts:
             if expr.id in ids:
                 return self.name_part(ids.index(expr.id))
             return self.outer(expr) if self.outer is not None else None
-        application = body.numbers.get(id(expr))
-        if application is not None:
+        if (application := body.numbers.get(id(expr))) is not None:
             return self.name_part(len(level.carried) + level.returned.index(application))
         for at, (call, inner) in enumerate(body.inner):
             if call is expr:
@@ -427,10 +423,12 @@ def _write_constant(literal: Literal) -> str:
     """A text for the constant that keeps its type. Printed as 2.0, the double `2D` would become a decimal."""
     if literal.sql is not None:
         return literal.sql
-    if literal.value is None or isinstance(literal.value, bool) or literal.type == INT:
+    if literal.value is None or isinstance(literal.value, bool) or literal.type == dt.INT:
         return literal.text
     text = literal.text.replace("\\", "\\\\").replace("'", "\\'")
-    return literal.text if "'" in literal.text and literal.type != STRING else f"CAST('{text}' AS {literal.type.sql})"
+    return (
+        literal.text if "'" in literal.text and literal.type != dt.STRING else f"CAST('{text}' AS {literal.type.sql})"
+    )
 
 
 def _depth_of(variable: int, enclosing: Enclosing) -> int:

@@ -3,14 +3,13 @@
 What a rule left alone is a slice of the user's text; only what a rule made is written anew.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from planproof_engine import types as dt
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -31,7 +30,6 @@ from planproof_engine.logical.nodes import Aggregate, Plan
 from planproof_engine.logical.rewrite import find_changes
 from planproof_engine.optimizer.laws import is_item
 from planproof_engine.quoting import quote_name
-from planproof_engine.types import BOOLEAN, INT
 
 Edit = tuple[int, int, str]
 
@@ -225,8 +223,7 @@ class _Writer:
 
     def _name(self, variable: Variable) -> str:
         """The variable's own name where the query wrote it. Else a new name that no word of the text equals."""
-        known = self.names.get(variable.id)
-        if known is not None:
+        if (known := self.names.get(variable.id)) is not None:
             return known
         taken = self.words | {n.lower() for n in self.names.values()}
         number = 1
@@ -239,9 +236,9 @@ class _Writer:
 def _write_literal(literal: Literal) -> str:
     if literal.value is None:
         return "NULL"
-    if literal.type == BOOLEAN:
+    if literal.type == dt.BOOLEAN:
         return "true" if literal.value else "false"
-    if literal.type == INT and isinstance(literal.value, int):
+    if literal.type == dt.INT and isinstance(literal.value, int):
         return str(literal.value)
     raise CannotRender(f"no text for a literal of type {literal.type.simple}")
 

@@ -1,16 +1,14 @@
 """Changes inside an expression. The types and flags of the expressions around a change are derived anew."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import rebuild
 from planproof_engine.functions.bind import is_cast_nullable
 from planproof_engine.records import evolve
-from planproof_engine.types import Array, DataType, Map, Struct
 
 NAMING = frozenset(("struct", "arrays_zip"))
 """Functions that name fields after arguments that are paths or variables."""
@@ -22,8 +20,7 @@ def substitute(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) ->
     `change` gives None to go on to the children. Raises `planproof_engine.expr.function.Mismatch` where a function does
     not take the new types, and where a struct would name a field after another path, or a lambda's variable change.
     """
-    found = change(expr)
-    if found is not None:
+    if (found := change(expr)) is not None:
         return found
     made = rebuild(expr, lambda child: substitute(child, change, conf))
     if made is expr:
@@ -51,15 +48,15 @@ def retype(expr: Expr, conf: Conf) -> Expr:
         return evolve(expr, nullable=is_cast_nullable(expr.child, expr.type, expr.mode))
     if isinstance(expr, GetField):
         struct = expr.child.type
-        assert isinstance(struct, Struct)
+        assert isinstance(struct, dt.Struct)
         field = struct.fields[expr.ordinal]
         return evolve(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
     if isinstance(expr, GetFieldOfElements):
         array = expr.child.type
-        assert isinstance(array, Array)
-        assert isinstance(array.element, Struct)
+        assert isinstance(array, dt.Array)
+        assert isinstance(array.element, dt.Struct)
         field = array.element.fields[expr.ordinal]
-        data_type = Array(field.type, array.contains_null or field.nullable)
+        data_type = dt.Array(field.type, array.contains_null or field.nullable)
         return evolve(expr, type=data_type, nullable=expr.child.nullable)
     return expr
 
@@ -76,12 +73,12 @@ def keeps_variables(old: Expr, new: Expr) -> bool:
     """Whether the lambdas of two calls stand over arrays and maps of one type, flags included."""
     if not any(isinstance(e, Lambda) for e in old.children):
         return True
-    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, (Array, Map)))
+    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, (dt.Array, dt.Map)))
 
 
-def _field_names(data_type: DataType) -> tuple[str, ...]:
-    fields = data_type.element if isinstance(data_type, Array) else data_type
-    return fields.names if isinstance(fields, Struct) else ()
+def _field_names(data_type: dt.DataType) -> tuple[str, ...]:
+    fields = data_type.element if isinstance(data_type, dt.Array) else data_type
+    return fields.names if isinstance(fields, dt.Struct) else ()
 
 
 def fits(new: Expr, old: Expr) -> bool:

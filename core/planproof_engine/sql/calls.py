@@ -3,8 +3,6 @@
 Every one becomes a Call: see the table in `planproof_engine.sql`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from planproof_engine.sql import nodes as q
@@ -58,15 +56,13 @@ def _parse_trailers(c: Cursor, node: q.Call) -> None:
     if c.kind == "WITHIN" and c.peek() == "GROUP" and "WITHIN GROUP" not in c.lacks:
         _parse_within_group(c, node)
     if c.kind == "FILTER" and c.peek() == "(" and c.peek(2) == "WHERE":
-        c.advance()
-        c.advance()
+        c.advance(2)
         c.advance()
         node.filter = c.rules.expression(c)
         c.take(")")
     if c.kind in ("IGNORE", "RESPECT") and c.peek() == "NULLS":
         node.nulls = c.kind
-        c.advance()
-        c.advance()
+        c.advance(2)
     if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and c.peek() != "FROM")):
         c.advance()
         node.over = window_spec(c)
@@ -92,12 +88,10 @@ def window_spec(c: Cursor) -> q.Window:
     node = q.Window()
     if c.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and c.peek() == "BY":
         node.cluster = c.kind == "CLUSTER"
-        c.advance()
-        c.advance()
+        c.advance(2)
         node.partition_by = c.read_list(c.rules.expression)
     if not node.cluster and c.kind in ("ORDER", "SORT") and c.peek() == "BY":
-        c.advance()
-        c.advance()
+        c.advance(2)
         node.order = c.rules.ordered(c)
     if c.kind in ("ROWS", "RANGE"):
         node.frame = _frame(c)
@@ -147,8 +141,7 @@ def _form(c: Cursor, start: int, name: str, form: str, arguments: list[q.Node]) 
 
 def _enter(c: Cursor) -> tuple[int, str]:
     start, name = c.start, c.token()
-    c.advance()
-    c.advance()
+    c.advance(2)
     return start, name
 
 
@@ -286,8 +279,7 @@ def _unit_call(c: Cursor) -> q.Node | None:
     form = "timestampadd" if c.kind in ("DATEADD", "DATE_ADD", "TIMESTAMPADD") else "timestampdiff"
     start, name = _enter(c)
     unit, shown, at = c.kind, c.token(), c.start
-    c.advance()
-    c.advance()
+    c.advance(2)
     args = [c.rules.value(c)]
     if not c.skip(","):
         return None
@@ -326,8 +318,7 @@ SPECIAL_CALLS: dict[str, Callable[[Cursor], q.Node | None]] = {
     "PERCENTILE_CONT": _percentile,
     "PERCENTILE_DISC": _percentile,
     **dict.fromkeys(
-        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
-        _unit_call,
+        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"], _unit_call
     ),
 }
 """Keyword to the reader of its own call syntax."""

@@ -1,7 +1,5 @@
 """The clauses of a query, in the order of Spark's rule `querySpecification` and after it `queryOrganization`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q
@@ -57,12 +55,10 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
     node = q.Group(found)
     if c.kind == "WITH" and c.peek() in ("ROLLUP", "CUBE"):
         node.with_kind = c.peek()
-        c.advance()
-        c.advance()
+        c.advance(2)
     elif c.kind == "GROUPING" and c.peek() == "SETS":
         node.with_kind = "GROUPING SETS"
-        c.advance()
-        c.advance()
+        c.advance(2)
         node.sets = _grouping_list(c, _grouping_set)
     only = found[0]
     if len(found) == 1 and isinstance(only, q.Column) and len(only.parts) == 1:
@@ -71,8 +67,7 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
 
 
 def _grouping(c: Cursor, aliases: bool) -> q.Node:
-    analytics = _grouping_analytics(c)
-    if analytics is not None:
+    if (analytics := _grouping_analytics(c)) is not None:
         return analytics
     return named_expression(c) if aliases else expression(c)
 
@@ -89,10 +84,7 @@ def _grouping_analytics(c: Cursor) -> q.Node | None:
 
 
 def _grouping_list(c: Cursor, read: Callable[[Cursor], q.Node]) -> list[q.Node]:
-    c.take("(")
-    found = c.read_list(read)
-    c.take(")")
-    return found
+    return c.enclosed(lambda c: c.read_list(read))
 
 
 def _grouping_element(c: Cursor) -> q.Node:
@@ -104,8 +96,7 @@ def _grouping_set(c: Cursor) -> q.Node:
     """`()` and `(a, b)` are a Tuple; `(a)` is a Paren, `a` an expression: each is one set."""
     if c.kind == "(" and c.peek() == ")":
         start = c.start
-        c.advance()
-        c.advance()
+        c.advance(2)
         return c.place(q.Tuple(()), start)
     return expression(c)
 

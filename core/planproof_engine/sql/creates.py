@@ -1,7 +1,5 @@
 """The grammar of CREATE, REPLACE and DECLARE."""
 
-from __future__ import annotations
-
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import (
     Command,
@@ -73,8 +71,7 @@ def create(c: Cursor) -> q.Node:
         c.advance()
         exists = c.skip_all("IF", "NOT", "EXISTS")
         node = CreateNamespace(relation_name(c), exists)
-        while c.kind not in ("EOF", ";"):
-            c.advance()
+        c.skip_statement()
         return node
     if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
         c.refuse_construct(f"CREATE {kind}")
@@ -126,32 +123,26 @@ def _create_view_using(c: Cursor, name: q.Table, replace: bool, global_: bool) -
 
 
 def _comment_list(c: Cursor) -> list[q.Identifier]:
-    found: list[q.Identifier] = []
-    if not c.skip("("):
-        return found
-    while True:
-        found.append(c.identifier())
-        if c.skip("COMMENT"):
-            c.string()
-        if not c.skip(","):
-            break
-    c.take(")")
+    return c.enclosed(lambda c: c.read_list(_commented)) if c.kind == "(" else []
+
+
+def _commented(c: Cursor) -> q.Identifier:
+    found = c.identifier()
+    if c.skip("COMMENT"):
+        c.string()
     return found
 
 
 def column_types(c: Cursor) -> list[q.ColumnDef]:
     """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
-    c.take("(")
-    found: list[q.ColumnDef] = []
-    while True:
-        if _constraint_follows(c):
-            _step_over_option(c)
-        else:
-            found.append(column_definition(c))
-        if not c.skip(","):
-            break
-    c.take(")")
-    return found
+    return [found for found in c.enclosed(lambda c: c.read_list(_definition)) if found is not None]
+
+
+def _definition(c: Cursor) -> q.ColumnDef | None:
+    if not _constraint_follows(c):
+        return column_definition(c)
+    _step_over_option(c)
+    return None
 
 
 def _constraint_follows(c: Cursor) -> bool:
@@ -170,8 +161,7 @@ def column_definition(c: Cursor) -> q.ColumnDef:
     node = q.ColumnDef(name, data_type(c))
     while c.kind not in (",", ")", "EOF"):
         if c.kind in ("NOT", "!") and c.peek() == "NULL":
-            c.advance()
-            c.advance()
+            c.advance(2)
             node.not_null = True
         elif c.skip("DEFAULT"):
             node.default = expression(c)
@@ -202,8 +192,7 @@ def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> 
     if c.kind == "LIKE":
         c.advance()
         like = CreateTableLike(name, relation_name(c), exists)
-        while c.kind not in ("EOF", ";"):
-            c.advance()
+        c.skip_statement()
         return like
     node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
     if c.kind == "(" and not is_query_at(c, c.i):
@@ -246,17 +235,13 @@ def _is_within_clause(c: Cursor) -> bool:
 
 
 def _partitioned_by(c: Cursor) -> list[q.Node]:
-    c.advance()
-    c.advance()
-    c.take("(")
-    found: list[q.Node] = []
-    while True:
-        typed = c.peek() in WORDS and c.peek() not in (".",)
-        found.append(column_definition(c) if typed else primary(c))
-        if not c.skip(","):
-            break
-    c.take(")")
-    return found
+    c.advance(2)
+    return c.enclosed(lambda c: c.read_list(_partition))
+
+
+def _partition(c: Cursor) -> q.Node:
+    typed = c.peek() in WORDS and c.peek() not in (".",)
+    return column_definition(c) if typed else primary(c)
 
 
 def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
@@ -265,14 +250,12 @@ def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
     node = CreateFunction(relation_name(c), replace=replace, temporary=temporary, exists=exists)
     if c.skip("AS"):
         node.class_name = c.string()
-        while c.kind not in ("EOF", ";"):
-            c.advance()
+        c.skip_statement()
         return node
     if c.kind != "(":
         c.fail()
     if c.peek() == ")":
-        c.advance()
-        c.advance()
+        c.advance(2)
     else:
         node.parameters = column_types(c)
     if c.kind == "RETURNS" and c.peek() != "NULL":
@@ -356,7 +339,6 @@ _FIXED = (
 def command(c: Cursor) -> Command:
     """A statement whose text is stepped over."""
     start, first = c.start, c.i
-    while c.kind not in ("EOF", ";"):
-        c.advance()
+    c.skip_statement()
     words = " ".join(c.kinds[first : min(first + 2, c.i)])
     return c.place(Command(words, c.text[start : c.stop]), start)

@@ -66,9 +66,9 @@ class Cursor:
                 found[opened.pop()] = at
         return found
 
-    def advance(self) -> None:
+    def advance(self, count: int = 1) -> None:
         if self.kind != "EOF":
-            self.i += 1
+            self.i += count
             self.kind = self.kinds[self.i]
 
     def go_back(self, to: int) -> None:
@@ -141,6 +141,11 @@ class Cursor:
             return False
         self.go_back(at + len(kinds))
         return True
+
+    def skip_statement(self) -> None:
+        """Steps over the rest of a statement."""
+        while self.kind not in ("EOF", ";"):
+            self.advance()
 
     def take(self, kind: str) -> None:
         if self.kind != kind:
@@ -232,8 +237,7 @@ class Cursor:
 
     def _identifier_literal(self) -> q.Identifier:
         start = self.start
-        self.advance()
-        self.advance()
+        self.advance(2)
         inner = Cursor(self.string(), self.conf, self.rules)
         self.take(")")
         parts = [inner.identifier()]
@@ -243,11 +247,8 @@ class Cursor:
             inner.fail()
         if len(parts) > 1:
             shown = ".".join(f"`{part.text}`" for part in parts)
-            raise AnalysisError(
-                "IDENTIFIER_TOO_MANY_NAME_PARTS",
-                f"{shown} is not a valid identifier as it has more than 1 name parts.",
-                self.origin(start, self.stop),
-            )
+            text = f"{shown} is not a valid identifier as it has more than 1 name parts."
+            raise AnalysisError("IDENTIFIER_TOO_MANY_NAME_PARTS", text, self.origin(start, self.stop))
         return self.place(parts[0], start)
 
     def keep_identifier_error(self, name: str, start: int) -> None:
@@ -260,23 +261,23 @@ class Cursor:
         found = self.identifier()
         if self.kind == "-" and self.peek() in WORDS:
             while self.kind == "-" and self.peek() in WORDS:
-                self.advance()
-                self.advance()
+                self.advance(2)
             self.keep_identifier_error(self.text[start : self.stop], start)
         return found
 
-    def identifiers(self) -> list[q.Identifier]:
-        found = [self.captured_identifier()]
-        while self.skip(","):
-            found.append(self.captured_identifier())
+    def enclosed(self, read: Callable[[Cursor], T]) -> T:
+        """What stands in parentheses."""
+        self.take("(")
+        found = read(self)
+        self.take(")")
         return found
+
+    def identifiers(self) -> list[q.Identifier]:
+        return self.read_list(Cursor.captured_identifier)
 
     def identifier_list(self) -> list[q.Identifier]:
         """Names in parentheses."""
-        self.take("(")
-        found = self.identifiers()
-        self.take(")")
-        return found
+        return self.enclosed(Cursor.identifiers)
 
 
 def _start_of(error: AnalysisError) -> int:

@@ -1,13 +1,11 @@
 """The grammar of data types inside a statement: finds how far a type goes, then reads it."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
+from planproof_engine import types as dt
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.types import VOID, DataType, TypeSyntaxError, parse_type
 from planproof_engine.types.collations import is_collation
 
 _YEAR_MONTH = ("YEAR", "MONTH")
@@ -25,8 +23,8 @@ _NAMED = frozenset({*_PLAIN, *_LENGTHS, *_OTHERS.split()})
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str, timestamp_ntz: bool) -> DataType:
-    return parse_type(text, timestamp_ntz=timestamp_ntz)
+def _read(text: str, timestamp_ntz: bool) -> dt.DataType:
+    return dt.parse_type(text, timestamp_ntz=timestamp_ntz)
 
 
 def data_type(c: Cursor) -> q.TypeName:
@@ -38,9 +36,9 @@ def data_type(c: Cursor) -> q.TypeName:
         text = " ".join(c.token(at) for at in range(first, c.i))
     try:
         found = _read(text, c.conf.timestamp_type == "TIMESTAMP_NTZ")
-    except TypeSyntaxError:
+    except dt.TypeSyntaxError:
         if c._later:
-            return c.place(q.TypeName(text, VOID), start)
+            return c.place(q.TypeName(text, dt.VOID), start)
         c.refuse_construct(f"the type {text}", start)
     return c.place(q.TypeName(text, found), start)
 
@@ -180,8 +178,7 @@ def _skip_interval(c: Cursor) -> None:
         if c.kind in units:
             c.advance()
             if c.kind == "TO" and c.peek() in last:
-                c.advance()
-                c.advance()
+                c.advance(2)
             return
 
 

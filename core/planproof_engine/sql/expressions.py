@@ -3,8 +3,6 @@
 A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark.
 """
 
-from __future__ import annotations
-
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS
@@ -73,8 +71,7 @@ def _negation(c: Cursor) -> q.Node:
         return c.place(q.Not(_negation(c)), start)
     if kind == "EXISTS" and c.peek() == "(" and is_query_at(c, c.i + 2):
         start = c.start
-        c.advance()
-        c.advance()
+        c.advance(2)
         node = q.Exists(c.rules.query(c))
         c.take(")")
         return c.place(node, start)
@@ -230,11 +227,8 @@ def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: i
     c.advance()
     c.take("(")
     if c.kind == ")":
-        raise AnalysisError(
-            "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
-            "Invalid SQL syntax: Expected something between '(' and ')'.",
-            c.origin(),
-        )
+        text = "Invalid SQL syntax: Expected something between '(' and ')'."
+        raise AnalysisError("INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN", text, c.origin())
     patterns = expressions(c)
     c.take(")")
     node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)

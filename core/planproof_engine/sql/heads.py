@@ -5,8 +5,6 @@ A statement of any other shape than those below is `other`: nothing is guessed. 
 (createTableHeader, createTableClauses, insertInto, createView, mergeIntoTable, and the ALTER TABLE rules).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -89,10 +87,6 @@ def _table(c: Cursor) -> Statement:
     return _table_of(c, {})
 
 
-def _replaced_table(c: Cursor) -> Statement:
-    return _table_of(c, {"replace": True})
-
-
 def _table_of(c: Cursor, clauses: dict[str, Any]) -> Statement:
     relation = _parts(c)
     is_empty = c.kind == "("
@@ -135,10 +129,6 @@ def _view(c: Cursor) -> Statement:
     return _view_of(c, "view")
 
 
-def _temporary_view(c: Cursor) -> Statement:
-    return _view_of(c, "temp_view")
-
-
 def _view_of(c: Cursor, kind: str) -> Statement:
     relation = _parts(c)
     clauses: dict[str, Any] = {}
@@ -153,10 +143,6 @@ def _view_of(c: Cursor, kind: str) -> Statement:
     return Statement(kind, relation, _following_text(c), clauses)
 
 
-def _insert_into(c: Cursor) -> Statement:
-    return _insert(c, False)
-
-
 def _insert_overwrite(c: Cursor) -> Statement:
     return _insert(c, True)
 
@@ -169,10 +155,6 @@ def _insert(c: Cursor, overwrite: bool) -> Statement:
     if c.kind != "SELECT":
         return c.fail() if overwrite or len(clauses) > 1 else _insert_some(c, relation)
     return Statement("insert", relation, _following_text(c), clauses)
-
-
-def _insert_plain(c: Cursor) -> Statement:
-    return _insert_some(c, _parts(c))
 
 
 def _insert_some(c: Cursor, relation: tuple[str, ...]) -> Statement:
@@ -348,11 +330,11 @@ def _definitions(c: Cursor) -> tuple[tuple[str, str], ...]:
 
 _RULES: tuple[tuple[tuple[str, ...], Callable[[Cursor], Statement]], ...] = (
     (("CREATE", "TABLE"), _table),
-    (("CREATE", "OR", "REPLACE", "TABLE"), _replaced_table),
-    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), _temporary_view),
+    (("CREATE", "OR", "REPLACE", "TABLE"), lambda c: _table_of(c, {"replace": True})),
+    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), lambda c: _view_of(c, "temp_view")),
     (("CREATE", "OR", "REPLACE", "VIEW"), _view),
-    (("INSERT", "INTO", "TABLE"), _insert_into),
-    (("INSERT", "INTO"), _insert_plain),
+    (("INSERT", "INTO", "TABLE"), lambda c: _insert(c, False)),
+    (("INSERT", "INTO"), lambda c: _insert_some(c, _parts(c))),
     (("DELETE", "FROM"), _delete),
     (("TRUNCATE", "TABLE"), _delete),
     (("INSERT", "OVERWRITE", "TABLE"), _insert_overwrite),

@@ -3,8 +3,6 @@
 A constant's token text is kept; nothing is rounded, widened or evaluated here.
 """
 
-from __future__ import annotations
-
 import re
 
 from planproof_engine.sql import nodes as q

@@ -1,7 +1,5 @@
 """What a node is called."""
 
-from __future__ import annotations
-
 from planproof_engine.sql import nodes as q
 
 

@@ -3,8 +3,6 @@
 Each operator is one `Pipe` around the query before it; nothing is rewritten into CTEs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q
@@ -142,22 +140,6 @@ def _combine(c: Cursor, before: q.Query) -> q.Pipe:
     return q.PipeSetOperation(before, kind, c.rules.query_primary(c), distinct)
 
 
-def _join_pipe(c: Cursor, before: q.Query) -> q.Pipe:
-    return q.PipeJoin(before, join(c, None, c.start))
-
-
-def _pivot_pipe(c: Cursor, before: q.Query) -> q.Pipe:
-    return q.PipePivot(before, pivot(c, None, c.start))
-
-
-def _unpivot_pipe(c: Cursor, before: q.Query) -> q.Pipe:
-    return q.PipeUnpivot(before, unpivot(c, None, c.start))
-
-
-def _sample_pipe(c: Cursor, before: q.Query) -> q.Pipe:
-    return q.PipeSample(before, sample(c))
-
-
 def _organize(c: Cursor, before: q.Query) -> q.Pipe:
     node, start = q.PipeOrganize(before), c.start
     parse_organization(c, node)
@@ -190,10 +172,13 @@ _OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
     "AS": _rename,
     "WHERE": _filter,
     "AGGREGATE": _aggregate,
-    "PIVOT": _pivot_pipe,
-    "UNPIVOT": _unpivot_pipe,
-    "TABLESAMPLE": _sample_pipe,
+    "PIVOT": lambda c, before: q.PipePivot(before, pivot(c, None, c.start)),
+    "UNPIVOT": lambda c, before: q.PipeUnpivot(before, unpivot(c, None, c.start)),
+    "TABLESAMPLE": lambda c, before: q.PipeSample(before, sample(c)),
     **dict.fromkeys(SETS, _combine),
-    **dict.fromkeys(["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"], _join_pipe),
+    **dict.fromkeys(
+        ["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"],
+        lambda c, before: q.PipeJoin(before, join(c, None, c.start)),
+    ),
     **dict.fromkeys(["ORDER", "CLUSTER", "DISTRIBUTE", "SORT", "WINDOW", "LIMIT", "OFFSET"], _organize),
 }

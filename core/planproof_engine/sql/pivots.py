@@ -1,7 +1,5 @@
 """The grammar of PIVOT and UNPIVOT: Spark's rules `pivotClause` and `unpivotClause`, in FROM and in a pipe."""
 
-from __future__ import annotations
-
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import bare_alias, named_expressions
@@ -18,9 +16,7 @@ def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
     c.take("FOR")
     columns = c.identifier_list() if c.kind == "(" else [c.captured_identifier()]
     c.take("IN")
-    c.take("(")
-    values = named_expressions(c)
-    c.take(")")
+    values = c.enclosed(named_expressions)
     c.take(")")
     alias = bare_alias(c) if "alias of PIVOT" not in c.lacks else None
     return c.place(q.Pivoted(tree, aggregates, columns, values, alias), start)
@@ -38,9 +34,7 @@ def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
     c.take("FOR")
     name = c.identifier()
     c.take("IN")
-    c.take("(")
-    columns = c.read_list(lambda c: _unpivot_set(c, multi))
-    c.take(")")
+    columns = c.enclosed(lambda c: c.read_list(lambda c: _unpivot_set(c, multi)))
     c.take(")")
     filters = () if include_nulls else [_parse_filtered(c, value) for value in values]
     return c.place(q.Unpivoted(tree, values, name, columns, filters, bare_alias(c)), start)

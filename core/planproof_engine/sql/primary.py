@@ -3,8 +3,6 @@
 Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may follow each.
 """
 
-from __future__ import annotations
-
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
@@ -26,23 +24,9 @@ _QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "R
 _NOT_AFTER_QUERY_WORD = frozenset(
     (*ENDS, ".", "=", "<", ">", "<>", "!=", "<=", ">=", "<=>", "/", "%", "||", "::", "[", "->")
 )
-_AFTER_QUERY = frozenset(
-    (
-        ")",
-        "EOF",
-        "UNION",
-        "EXCEPT",
-        "MINUS",
-        "INTERSECT",
-        "ORDER",
-        "SORT",
-        "CLUSTER",
-        "DISTRIBUTE",
-        "LIMIT",
-        "OFFSET",
-        "|>",
-    )
-)
+_COMBINING = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
+_ORGANIZING = ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET")
+_AFTER_QUERY = frozenset((")", "EOF", "|>", *_COMBINING, *_ORGANIZING))
 
 
 def primary(c: Cursor) -> q.Node:
@@ -125,10 +109,8 @@ def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
 
 def _word(c: Cursor, kind: str) -> q.Node:
     following = c.kinds[c.i + 1]
-    if kind in _SPECIAL:
-        special = _special(c, kind, following)
-        if special is not None:
-            return special
+    if kind in _SPECIAL and (special := _special(c, kind, following)) is not None:
+        return special
     start = c.starts[c.i]
     if following == "(":
         name = c.identifier()
@@ -150,8 +132,7 @@ def parse_dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     while c.kind == ".":
         following = c.peek()
         if following == "*":
-            c.advance()
-            c.advance()
+            c.advance(2)
             return _star(c, start, parts)
         if following not in WORDS:
             break
@@ -173,17 +154,12 @@ def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
 
 def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
     node = q.Star(qualifier)
-    if c.kind == "EXCEPT" and c.peek() == "(" and _has_except(c):
-        c.advance()
-        c.advance()
+    if c.kind == "EXCEPT" and c.peek() == "(" and "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2):
+        c.advance(2)
         names = c.read_list(multipart)
         c.take(")")
         node.except_ = [column(c, name) for name in names]
     return c.place(node, start)
-
-
-def _has_except(c: Cursor) -> bool:
-    return "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2)
 
 
 def multipart(c: Cursor) -> list[q.Identifier]:
@@ -241,9 +217,7 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
     """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
     start = c.start
     c.take("IDENTIFIER")
-    c.take("(")
-    argument = c.rules.expression(c)
-    c.take(")")
+    argument = c.enclosed(c.rules.expression)
     text = constant_text(argument)
     if text is None:
         return c.place(q.IdentifierClause(argument), start)

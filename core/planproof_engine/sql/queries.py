@@ -3,8 +3,6 @@
 ORDER BY, LIMIT and the like stand in the fields of the query's outermost node, whatever its class.
 """
 
-from __future__ import annotations
-
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expressions
@@ -74,9 +72,7 @@ def _cte(c: Cursor) -> q.CTE:
     alias = c.place(q.TableAlias(name, columns), start)
     most = number(c) if c.skip_all("MAX", "RECURSION", "LEVEL") else None
     c.skip("AS")
-    c.take("(")
-    inner = query(c)
-    c.take(")")
+    inner = c.enclosed(query)
     return c.place(q.CTE(alias, most, inner), start)
 
 

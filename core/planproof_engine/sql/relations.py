@@ -3,8 +3,6 @@
 What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable
@@ -55,8 +53,7 @@ def lateral_view_follows(c: Cursor) -> bool:
 
 def lateral_view(c: Cursor, tree: q.Node | None, start: int) -> q.LateralView:
     """One LATERAL VIEW over a relation, or over nothing."""
-    c.advance()
-    c.advance()
+    c.advance(2)
     outer = c.kind == "OUTER" and c.peek() in WORDS
     if outer:
         c.advance()
@@ -292,8 +289,7 @@ def _version_in_name(c: Cursor) -> q.Version:
     text = c.text[c.starts[c.i + 1] : c.stops[c.i + 1]]
     if not re.fullmatch(r"[vV]?\d+", text):
         c.fail()
-    c.advance()
-    c.advance()
+    c.advance(2)
     return c.place(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
 
 
@@ -364,8 +360,7 @@ def sample(c: Cursor) -> q.TableSample:
             node.size = size
     c.take(")")
     if c.kind == "REPEATABLE" and c.peek() == "(" and c.kinds[c.i + 2] not in {*WORDS, "-"}:
-        c.advance()
-        c.advance()
+        c.advance(2)
         node.seed = number(c)
         c.take(")")
     return c.place(node, start)
@@ -421,8 +416,7 @@ def inline_table(c: Cursor) -> q.Values:
 
 
 def _unnest(c: Cursor, start: int) -> q.Unnest:
-    c.advance()
-    c.advance()
+    c.advance(2)
     arguments = expressions(c)
     c.take(")")
     ordinality = c.skip_all("WITH", "ORDINALITY")

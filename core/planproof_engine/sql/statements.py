@@ -3,8 +3,6 @@
 What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -61,8 +59,7 @@ def parse_setting(text: str) -> q.Node | None:
 def statement(c: Cursor) -> q.Node:
     """Any statement: Spark's rule `statement`."""
     start = c.start
-    reader = _READERS.get(c.kind)
-    if reader is not None:
+    if (reader := _READERS.get(c.kind)) is not None:
         return c.place(reader(c), start)
     if is_query_at(c, c.i) or c.kind == "(":
         return _query_statement(c)
@@ -113,13 +110,9 @@ def _set_statement(c: Cursor) -> q.Node:
 
 
 def _set_row(c: Cursor) -> SetVariable:
-    c.take("(")
-    names = c.read_list(lambda c: column(c, multipart(c)))
-    c.take(")")
+    names = c.enclosed(lambda c: c.read_list(lambda c: column(c, multipart(c))))
     c.take("=")
-    c.take("(")
-    rows = query(c)
-    c.take(")")
+    rows = c.enclosed(query)
     return SetVariable(names=names, query=rows)
 
 

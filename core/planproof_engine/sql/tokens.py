@@ -5,8 +5,6 @@ STRING_LITERAL, HINT (`/*+`), HINT_END, EOF and Spark's number tokens (INTEGER_V
 SqlBaseLexer.g4.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,9 +75,7 @@ _SUFFIXES = {
     "D": "DOUBLE_LITERAL",
 }
 
-NUMBERS = frozenset(
-    {*_SUFFIXES.values(), "INTEGER_VALUE", "DECIMAL_VALUE", "EXPONENT_VALUE", "BIGDECIMAL_LITERAL"},
-)
+NUMBERS = frozenset({*_SUFFIXES.values(), "INTEGER_VALUE", "DECIMAL_VALUE", "EXPONENT_VALUE", "BIGDECIMAL_LITERAL"})
 """The kinds of number tokens."""
 
 
@@ -181,8 +177,7 @@ def _kind_of_other(group: str, text: str, at: int, stop: int, double_quoted_iden
 def _kind_of_number(text: str) -> str:
     if text.endswith("BD"):
         return "BIGDECIMAL_LITERAL"
-    kind = _SUFFIXES.get(text[-1])
-    if kind is not None:
+    if (kind := _SUFFIXES.get(text[-1])) is not None:
         return kind
     if "E" in text:
         return "EXPONENT_VALUE"
@@ -199,11 +194,8 @@ def _skip_block_comment(text: str, at: int) -> int:
         depth += 1 if found.group() == "/*" else -1
         if depth == 0:
             return found.end()
-    raise AnalysisError(
-        "UNCLOSED_BRACKETED_COMMENT",
-        "Found an unclosed bracketed comment. Please, append */ at the end of the comment.",
-        place(text, at),
-    )
+    said = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
+    raise AnalysisError("UNCLOSED_BRACKETED_COMMENT", said, place(text, at))
 
 
 def _make_error(text: str, at: int) -> Exception:

@@ -3,8 +3,6 @@
 Source: `VariableSubstitution` and the reader of settings that it calls (`internal.config` of Spark core).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

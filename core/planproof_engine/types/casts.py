@@ -106,19 +106,8 @@ def _cast_family(t: n.DataType) -> str:
 
 
 _ANY_NUMBER = frozenset({"integral", "decimal", "fractional"})
-_ATOMS_FROM_STRING = _ANY_NUMBER | {
-    "string",
-    "binary",
-    "boolean",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "nanos",
-    "time",
-    "interval",
-    "year_month",
-    "day_time",
-}
+_DATETIMES = ("date", "timestamp", "timestamp_ntz", "nanos", "time")
+_ATOMS_FROM_STRING = _ANY_NUMBER | {"string", "binary", "boolean", *_DATETIMES, "interval", "year_month", "day_time"}
 
 _ANSI: dict[str, frozenset[str]] = {
     "string": _ATOMS_FROM_STRING,
@@ -127,9 +116,9 @@ _ANSI: dict[str, frozenset[str]] = {
     "decimal": _ANY_NUMBER | {"boolean", "timestamp", "year_month", "day_time"},
     "fractional": _ANY_NUMBER | {"boolean", "timestamp"},
     "date": frozenset({"date", "timestamp", "timestamp_ntz", "nanos"}),
-    "timestamp": _ANY_NUMBER | {"date", "timestamp", "timestamp_ntz", "nanos", "time"},
-    "timestamp_ntz": frozenset({"date", "timestamp", "timestamp_ntz", "nanos", "time"}),
-    "nanos": frozenset({"date", "timestamp", "timestamp_ntz", "nanos", "time"}),
+    "timestamp": _ANY_NUMBER | {*_DATETIMES},
+    "timestamp_ntz": frozenset(_DATETIMES),
+    "nanos": frozenset(_DATETIMES),
     "time": frozenset({"time", "timestamp", "timestamp_ntz", "nanos", "integral", "decimal"}),
     "binary": frozenset({"binary"}),
     "interval": frozenset({"interval"}),
@@ -206,8 +195,7 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return True
     if n.is_numeric(source) and n.is_numeric(target):
         return True
-    nested = _can_cast_nested(source, target, can_store_assign, _is_never_lost)
-    if nested is not None:
+    if (nested := _can_cast_nested(source, target, can_store_assign, _is_never_lost)) is not None:
         return nested
     origin, aim = _cast_family(source), _cast_family(target)
     if aim == "string":
@@ -217,9 +205,6 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
     if isinstance(source, n.Nanos) and aim in ("timestamp", "timestamp_ntz", "nanos"):
         return isinstance(target, n.Nanos) and source.precision <= target.precision
     return origin in _DATETIMES and aim in _DATETIMES
-
-
-_DATETIMES = ("date", "timestamp", "timestamp_ntz", "nanos", "time")
 
 
 def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
@@ -291,11 +276,7 @@ _OVERFLOWING = {
     *(("nanos", moment) for moment in ("timestamp", "timestamp_ntz", "nanos")),
 }
 
-_UP = {
-    *(pair for pair in _OVERFLOWING if pair[0] != "nanos"),
-    ("year_month", "year_month"),
-    ("day_time", "day_time"),
-}
+_UP = {*(pair for pair in _OVERFLOWING if pair[0] != "nanos"), ("year_month", "year_month"), ("day_time", "day_time")}
 
 
 def force_nullable(source: n.DataType, target: n.DataType) -> bool:

@@ -86,8 +86,7 @@ def _wider_interval(a: n.Interval, b: n.Interval) -> n.Interval:
 def wider_moment(a: n.DataType, b: n.DataType) -> n.DataType:
     """Of two different moments the timestamp that holds both: zoned where either is, with the digits of the longer."""
     zoned = any(t == n.TIMESTAMP or (isinstance(t, n.Nanos) and t.zoned) for t in (a, b))
-    digits = [t.precision for t in (a, b) if isinstance(t, n.Nanos)]
-    if digits:
+    if digits := [t.precision for t in (a, b) if isinstance(t, n.Nanos)]:
         return n.Nanos(zoned, max(digits))
     return n.TIMESTAMP if zoned else n.TIMESTAMP_NTZ
 
@@ -252,8 +251,7 @@ def _is_string_kind(expected: k.Expected) -> bool:
 
 def _find_first(given: n.DataType, expected: k.OneOf, ansi: bool) -> n.DataType | None:
     for member in expected.members:
-        found = find_implicit(given, member, ansi=ansi)
-        if found is not None:
+        if (found := find_implicit(given, member, ansi=ansi)) is not None:
             return found
     return None
 

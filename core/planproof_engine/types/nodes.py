@@ -346,25 +346,10 @@ CALENDAR_INTERVAL = Atomic("interval", "interval")
 VARIANT = Atomic("variant", "variant")
 STRING = String()
 
-ATOMS = (
-    VOID,
-    BOOLEAN,
-    BYTE,
-    SHORT,
-    INT,
-    LONG,
-    FLOAT,
-    DOUBLE,
-    BINARY,
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    CALENDAR_INTERVAL,
-    VARIANT,
-)
-
 INTEGRAL = (BYTE, SHORT, INT, LONG)
 FRACTIONAL_ATOMS = (FLOAT, DOUBLE)
+_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+ATOMS = (VOID, BOOLEAN, *INTEGRAL, *FRACTIONAL_ATOMS, BINARY, *_MOMENTS, CALENDAR_INTERVAL, VARIANT)
 
 
 def is_integral(t: DataType) -> bool:

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
@@ -50,7 +51,6 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import STRING
 
 
 class Keys:
@@ -108,7 +108,7 @@ def canonicalize(expr: Expr, *, within: bool = True) -> Expr:
         if isinstance(e, Call) and e.function.traits.commutative:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
-            return evolve(e, plan=Filter(Literal(_read(e.plan), STRING, ""), OneRow()))
+            return evolve(e, plan=Filter(Literal(_read(e.plan), dt.STRING, ""), OneRow()))
         return _renumber_variables(e) if isinstance(e, Lambda) else e
 
     return transform_up(drop_names(expr) if within else expr, change)
@@ -365,8 +365,7 @@ class Aggregated:
         if not _calls_function(key, node):
             self.extended |= computed is None
             return computed or key
-        column = next((e for e in key.walk() if isinstance(e, Column)), None)
-        if column is not None:
+        if (column := next((e for e in key.walk() if isinstance(e, Column)), None)) is not None:
             raise make_missing_output_error(column, self.items, node, ctx)
         return None
 
@@ -389,18 +388,14 @@ class Aggregated:
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):
             if column.id in made and column.id not in plain:
-                raise ctx.env.make_error(
-                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
-                    node,
+                text = (
+                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it."
                 )
+                raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
-                raise ctx.env.make_error(
-                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-                    f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
-                    node,
-                )
+                text = f"Resolved attribute(s) `{column.name}` missing from the aggregation."
+                raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _calls_function(expr: Expr, node: q.Node) -> bool:

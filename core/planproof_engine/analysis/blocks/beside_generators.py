@@ -7,10 +7,9 @@ another round is known: casts that coercion adds, time zones and seeds, lambdas,
 leaves an item alone that is not resolved one round later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Cast, Column, Exists, Expr, InSubquery, Lambda, ScalarSubquery, Window
@@ -19,7 +18,6 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.families.rules import is_zoned
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types import is_numeric, is_string
 
 
 def rename_item(item: Expr, generators: Sequence[Generated], conf: Conf) -> Expr:
@@ -64,4 +62,4 @@ def _count_rounds(expr: Expr, made: Mapping[int, int]) -> int:
 
 def _is_zoned_cast(cast: Cast) -> bool:
     """Whether a time zone may decide what the cast gives (`Cast.needsTimeZone`)."""
-    return not all(is_numeric(t) or is_string(t) for t in (cast.child.type, cast.type))
+    return not all(dt.is_numeric(t) or dt.is_string(t) for t in (cast.child.type, cast.type))

@@ -3,10 +3,9 @@
 A rule here must hold for every row that the node can give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
@@ -15,7 +14,6 @@ from planproof_engine.expr.rewrite import transform_down, transform_up
 from planproof_engine.functions.bind import find_evidence
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
 from planproof_engine.records import evolve
-from planproof_engine.types.nodes import Decimal, Nested, Struct, loosen
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -27,7 +25,7 @@ def prove_over_rows(call: Call, conf: Conf) -> str | None:
     """
     if call.filter is not None or not call.function.traits.null_over_nothing or not call.args:
         return None
-    if isinstance(call.type, Decimal) and not conf.ansi:
+    if isinstance(call.type, dt.Decimal) and not conf.ansi:
         return None
     reasons = [a.evidence for a in call.args]
     return None if None in reasons else reasons[0]
@@ -151,7 +149,9 @@ def recompute_flags(expr: Expr, conf: Conf) -> Expr:
             return e if nullable == e.nullable else evolve(e, nullable=nullable)
         if isinstance(e, (Cast, GetField)):
             within = (
-                isinstance(e, GetField) and isinstance(e.child.type, Struct) and e.child.type.fields[e.ordinal].nullable
+                isinstance(e, GetField)
+                and isinstance(e.child.type, dt.Struct)
+                and e.child.type.fields[e.ordinal].nullable
             )
             return e if e.nullable or not (within or e.child.nullable) else evolve(e, nullable=True)
         if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
@@ -159,9 +159,9 @@ def recompute_flags(expr: Expr, conf: Conf) -> Expr:
         nullable = e.nullable or e.function.nullable(e.args, conf)
         known = find_evidence(e.function, e.args, conf) if nullable else None
         same = (nullable, known) == (e.nullable, e.known)
-        if isinstance(e.type, Nested) and callable(e.function.returns):
+        if isinstance(e.type, dt.Nested) and callable(e.function.returns):
             # What is within has flags too.
-            found = loosen(e.type, e.function.returns(e.args, conf))
+            found = dt.loosen(e.type, e.function.returns(e.args, conf))
             return evolve(e, nullable=nullable, known=known, type=found)
         return e if same else evolve(e, nullable=nullable, known=known)
 

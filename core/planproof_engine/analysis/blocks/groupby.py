@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
@@ -22,7 +23,6 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import INT
 
 Sets = tuple[tuple[int, ...], ...]
 Positions = tuple[int, ...]
@@ -112,12 +112,11 @@ class _Clause:
             raise self._make_lateral_error(group)
         groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not any(map(is_aggregate, i.walk()))))
         if not groups and any(has_column_outside(i) for i in self.items):
-            raise self.ctx.env.make_error(
-                "UNRESOLVED_ALL_IN_GROUP_BY",
+            text = (
                 "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
-                "Please explicitly specify the grouping columns.",
-                group,
+                "Please explicitly specify the grouping columns."
             )
+            raise self.ctx.env.make_error("UNRESOLVED_ALL_IN_GROUP_BY", text, group)
         for key in groups:
             refuse_group(key, group, self.ctx.env)
         return groups
@@ -133,11 +132,8 @@ class _Clause:
         return found
 
     def _make_lateral_error(self, node: q.Node) -> Exception:
-        return self.ctx.env.make_error(
-            "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
-            "Referencing a lateral column alias via GROUP BY alias/ALL is not supported.",
-            node,
-        )
+        text = "Referencing a lateral column alias via GROUP BY alias/ALL is not supported."
+        return self.ctx.env.make_error("UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY", text, node)
 
     def sets_of(self, member: q.Node, *, trimmed: bool = False) -> list[Positions]:
         """The sets that one member of the clause stands for. `trimmed`: a plain member loses its alias."""
@@ -212,12 +208,8 @@ class _Clause:
             raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
         found = find_aggregate(bound) if not of_sets else None
         if found is not None:
-            raise self.ctx.env.make_error_at(
-                "GROUP_BY_AGGREGATE",
-                f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
-                found.span,
-                node,
-            )
+            said = f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}."
+            raise self.ctx.env.make_error_at("GROUP_BY_AGGREGATE", said, found.span, node)
         refuse_group(bound, node, self.ctx.env)
         return bound
 
@@ -225,30 +217,24 @@ class _Clause:
         """Refuses a position behind the last item, whatever the other keys are: a rule looks at all of them."""
         at = int(node.text)
         if not 1 <= at <= len(self.items):
-            raise self.ctx.env.make_error(
-                "GROUP_BY_POS_OUT_OF_RANGE",
-                f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
-                node,
-            )
+            text = f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}])."
+            raise self.ctx.env.make_error("GROUP_BY_POS_OUT_OF_RANGE", text, node)
 
     def _ordinal(self, at: int, node: q.Node) -> Expr:
         if at - 1 in self._find_lateral():
             raise self._make_lateral_error(node)
         chosen = drop_alias(self.items[at - 1])
         if find_aggregate(chosen) is not None:
-            raise self.ctx.env.make_error(
-                "GROUP_BY_POS_AGGREGATE",
-                f"GROUP BY {at} refers to an expression that contains an aggregate function.",
-                node,
-            )
+            text = f"GROUP BY {at} refers to an expression that contains an aggregate function."
+            raise self.ctx.env.make_error("GROUP_BY_POS_AGGREGATE", text, node)
         refuse_group(chosen, node, self.ctx.env)
         # An older Spark keeps the position of a whole number, which it would take for a position in turn.
         kept = _is_integer(chosen) and self.ctx.lacks("aliases of keys as what they name")
-        return Literal(at, INT, str(at)) if kept else chosen
+        return Literal(at, dt.INT, str(at)) if kept else chosen
 
 
 def _is_integer(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type == INT
+    return isinstance(expr, Literal) and expr.type == dt.INT
 
 
 def find_aggregate(expr: Expr) -> Call | None:

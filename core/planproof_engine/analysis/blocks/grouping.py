@@ -3,8 +3,6 @@
 Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalysis`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import (
@@ -93,9 +91,8 @@ def aggregate(
         raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, group or node)
     for item, source in zip(items, _list_item_nodes(node, items)):
         if find_first_window(item) is not None:
-            raise ctx.env.make_error(
-                "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
-            )
+            said = "It is not allowed to use a window function inside an aggregate."
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", said, source)
         check_grouped(item, groups, source, ctx, node, keys)
     if any(isinstance(e, Window) and is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."
@@ -344,15 +341,9 @@ def _check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: 
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in keys:
-            raise ctx.env.make_error(
-                "GROUPING_COLUMN_MISMATCH",
-                f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
-                node,
-            )
+            text = f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns."
+            raise ctx.env.make_error("GROUPING_COLUMN_MISMATCH", text, node)
         written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
         if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
-            raise ctx.env.make_error(
-                "GROUPING_ID_COLUMN_MISMATCH",
-                "Columns of grouping_id do not match the grouping columns.",
-                node,
-            )
+            text = "Columns of grouping_id do not match the grouping columns."
+            raise ctx.env.make_error("GROUPING_ID_COLUMN_MISMATCH", text, node)

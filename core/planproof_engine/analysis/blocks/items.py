@@ -3,8 +3,6 @@
 Source: `ResolveAliases`, `ResolveLateralColumnAliasReference`, `ExtractGenerator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -230,10 +228,8 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     is_cast = isinstance(bound, Call) and bound.function.name in CASTS
-    if isinstance(bound, Cast) or is_cast:
-        outer = _find_outer_name(inner, bound.children[0])
-        if outer is not None:
-            return outer
+    if (isinstance(bound, Cast) or is_cast) and (outer := _find_outer_name(inner, bound.children[0])) is not None:
+        return outer
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
         operand = drop_parentheses(inner.operand)
         if isinstance(bound.child, Column) and name_parts(operand):
@@ -253,18 +249,8 @@ def _find_outer_name(node: q.Node, child: Expr) -> str | None:
     return parts[-1] if parts and isinstance(child, _NAMED) and child.holds(Outer) else None
 
 
-_NAMED = (
-    Alias,
-    Column,
-    GetField,
-    GetFieldOfElements,
-    LateralReference,
-    Outer,
-    Variable,
-    SessionVariable,
-    Call,
-    Literal,
-)
+_FIELDS = (GetField, GetFieldOfElements)
+_NAMED = (Alias, Column, *_FIELDS, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
 
 
 def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:

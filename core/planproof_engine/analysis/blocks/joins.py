@@ -3,11 +3,10 @@
 Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -43,7 +42,6 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import BOOLEAN
 
 Side = tuple[Plan, Scope]
 
@@ -103,12 +101,8 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
     if is_volatile(condition):
-        raise env.make_error_at(
-            "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
-            "The operator expects a deterministic expression, but a join's condition is not.",
-            find_keyword(node, env),
-            node,
-        )
+        text = "The operator expects a deterministic expression, but a join's condition is not."
+        raise env.make_error_at("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, find_keyword(node, env), node)
     if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and is_correlated(e) for e in condition.walk()):
         raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
@@ -163,7 +157,7 @@ def _refresh_columns(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
 
 def _require_boolean(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A join's condition, which must be boolean: a bare NULL is not."""
-    if condition.type == BOOLEAN:
+    if condition.type == dt.BOOLEAN:
         return condition
     text = f'The join condition has the invalid type "{condition.type.sql}", expected "BOOLEAN".'
     raise env.make_error("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", text, node)
@@ -171,19 +165,19 @@ def _require_boolean(condition: Expr, node: q.Node, env: Environment) -> Expr:
 
 def refuse_no_boolean(condition: Expr, node: q.Node, env: Environment) -> None:
     """Refuses a WHERE that is not boolean. Unlike a join's, its plan counts as resolved."""
-    if condition.type != BOOLEAN:
+    if condition.type != dt.BOOLEAN:
         text = f'The filter has the invalid type "{condition.type.sql}", expected "BOOLEAN".'
         env.refuse_late("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", text, node)
 
 
 def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
-    if condition.type == BOOLEAN:
+    if condition.type == dt.BOOLEAN:
         return condition
-    refused = check_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
+    refused = check_cast(condition.type, dt.BOOLEAN, "ansi" if env.conf.ansi else "legacy")
     if refused is not None:
         raise env.make_mismatch_error(refused, node)
-    return cast(condition, BOOLEAN, env.conf)
+    return cast(condition, dt.BOOLEAN, env.conf)
 
 
 def _join_using(
@@ -232,16 +226,14 @@ def _project_merged(
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
-    found = side[1].find_first(name)
-    if found is not None:
+    if (found := side[1].find_first(name)) is not None:
         return found
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
-    raise env.make_error(
-        "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+    text = (
         f"USING column `{name}` cannot be resolved on the {which} side of the join. "
-        f"The {which}-side columns: [{columns}].",
-        node,
+        f"The {which}-side columns: [{columns}]."
     )
+    raise env.make_error("UNRESOLVED_USING_COLUMN_FOR_JOIN", text, node)
 
 
 def _make_condition(pairs: list[tuple[Column, Column]], env: Environment, node: q.Node) -> Expr | None:

@@ -1,7 +1,6 @@
 """LIMIT, OFFSET and the rows of a TABLESAMPLE: constants that are not negative. Source: `CheckAnalysis`."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
@@ -14,7 +13,6 @@ from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import INT
 
 
 def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
@@ -29,7 +27,7 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     computed = any(isinstance(e, Call) and not is_foldable(e) for e in count.walk())
     if named or ranks or computed or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
-    elif count.type != INT:
+    elif count.type != dt.INT:
         env.refuse_late(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )

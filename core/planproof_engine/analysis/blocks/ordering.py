@@ -3,8 +3,6 @@
 Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnResolutionHelper`, `CheckAnalysis`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -53,12 +51,7 @@ _SORTS = ("ORDER BY", "SORT BY")
 
 
 def bind_organization(
-    node: q.Query,
-    plan: Plan,
-    block: Block | None,
-    env: Environment,
-    outer: Scope | None,
-    shown: Scope | None = None,
+    node: q.Query, plan: Plan, block: Block | None, env: Environment, outer: Scope | None, shown: Scope | None = None
 ) -> Plan:
     """ORDER BY and its kin, then LIMIT and OFFSET. `shown` is what can be named over the plan, if not its output."""
     clauses = (
@@ -225,11 +218,8 @@ class _Clause:
         if 1 <= at <= len(output):
             refuse_sort_key(output[at - 1], node, self.env)
             return Sort(output[at - 1], True, True)
-        raise self.env.make_error(
-            "ORDER_BY_POS_OUT_OF_RANGE",
-            f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}]).",
-            node,
-        )
+        text = f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}])."
+        raise self.env.make_error("ORDER_BY_POS_OUT_OF_RANGE", text, node)
 
     def _bind_sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         """Binds the key. A name that means several columns counts as not found here, as in Spark."""
@@ -391,11 +381,8 @@ class _Clause:
             self._refuse_subqueries(keys)
         shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
         if shown is not None:
-            raise self.env.make_error(
-                "UNSUPPORTED_EXPR_FOR_OPERATOR",
-                f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
-                self.node,
-            )
+            text = f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".'
+            raise self.env.make_error("UNSUPPORTED_EXPR_FOR_OPERATOR", text, self.node)
 
     def _refuse_volatile(self, keys: list[Sort]) -> None:
         late = next(filter(stays_volatile, keys), None)

@@ -6,8 +6,6 @@ block (`Project.metadataOutput`).
 Source: `AstBuilder.visitOperatorPipeRightSide`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,11 +166,8 @@ def _bind_items(nodes: Sequence[q.Node], clause: str, node: q.Node, ctx: Context
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
     if any(holds_aggregate(i) or _ranks(i) for i in items):
-        raise ctx.env.make_error(
-            "PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION",
-            f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE.",
-            node,
-        )
+        text = f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE."
+        raise ctx.env.make_error("PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION", text, node)
 
 
 def _ranks(expr: Expr) -> bool:
@@ -202,12 +197,11 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
 def _find_column(node: q.Node, ctx: Context) -> Column:
     parts = name_parts(node)
     if len(parts) > 1:
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_0035",
+        text = (
             "Operation not allowed: SQL pipe syntax |> SET operator with multi-part assignment key (only single-part "
-            "keys are allowed).",
-            node,
+            "keys are allowed)."
         )
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_0035", text, node)
     found, _ = ctx.scope.find_matches(parts)
     if not found:
         raise make_unresolved_error(parts, ctx, node)
@@ -239,8 +233,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     """The grouping columns come first, then the aggregates."""
     keys = node.group.keys if node.group is not None else ()
     items = [bind_named_item(i, ctx) for i in node.items]
-    lacking = next((i for i in items if not holds_aggregate(i)), None)
-    if lacking is not None:
+    if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
         raise ctx.env.make_error(
             "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
             f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",

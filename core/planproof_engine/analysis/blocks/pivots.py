@@ -1,9 +1,8 @@
 """PIVOT and UNPIVOT. Source: `ResolvePivot`, `ResolveUnpivot`, and their `PivotTransformer`, `UnpivotTransformer`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.grouping import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
@@ -24,28 +23,8 @@ from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Decimal,
-    Interval,
-    Map,
-    Nanos,
-    Time,
-    is_numeric,
-    is_string,
-    same_type,
-)
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
-from planproof_engine.types.nodes import INTEGRAL
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -55,10 +34,9 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     keys = [bind(c, ctx) for c in node.columns]
     aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
-        if isinstance(key.type, Map):
-            raise env.make_error(
-                "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
-            )
+        if isinstance(key.type, dt.Map):
+            text = f"Invalid pivot column {pretty(key)}: its type is not comparable."
+            raise env.make_error("INCOMPARABLE_PIVOT_COLUMN", text, node)
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
@@ -99,11 +77,8 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if any(True for _ in columns_outside(bound)):
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1006",
-            f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
-            node,
-        )
+        said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
     if content(bound) & GENERATOR:
         raise ctx.env.make_unknown("a generator among the aggregates of PIVOT", node)
     if find_first_window(bound) is not None:
@@ -117,7 +92,7 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
 
 def _picks_first(aggregate: Expr) -> bool:
     """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
-    return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
+    return aggregate.type in (dt.BOOLEAN, dt.DOUBLE, dt.FLOAT, *dt.INTEGRAL) or isinstance(aggregate.type, dt.Decimal)
 
 
 def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
@@ -125,30 +100,25 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if not is_foldable(value):
-        raise ctx.env.make_error(
-            "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
-        )
+        said = f"Literal expressions required for pivot values, found {pretty(value)}."
+        raise ctx.env.make_error("NON_LITERAL_PIVOT_VALUES", said, node)
     if not ctx.conf.before("4.0") and ctx.conf.before("4.3") and is_of_now(value):
         if ctx.conf.before("4.1"):
             raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
         raise ctx.env.make_unknown("a PIVOT value as of now", node)
     members = _split_value(value, keys)
     if members is None:
-        raise ctx.env.make_error(
-            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
-            f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
-            node,
-        )
+        text = f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.'
+        raise ctx.env.make_error("PIVOT_VALUE_DATA_TYPE_MISMATCH", text, node)
     for key, member in zip(keys, members):
         # Several columns are one struct for Spark, whose fields a cast must not make null.
         lost = member is not value and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
         if lost or not can_cast(member.type, key.type, ansi=False):
-            raise ctx.env.make_error(
-                "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            text = (
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
-                f"{' NOT NULL' if lost else ''}.",
-                node,
+                f"{' NOT NULL' if lost else ''}."
             )
+            raise ctx.env.make_error("PIVOT_VALUE_DATA_TYPE_MISMATCH", text, node)
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
@@ -160,18 +130,17 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
     """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
-    if not (ctx.conf.ansi and isinstance(member, Literal) and is_string(member.type)):
+    if not (ctx.conf.ansi and isinstance(member, Literal) and dt.is_string(member.type)):
         return
     text = member.value
-    if is_numeric(key.type):
+    if dt.is_numeric(key.type):
         try:
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
             raise ctx.env.make_mismatch_error(mismatch, node) from None
-    elif (key.type == BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == DATE and not is_date(text)):
-        raise ctx.env.make_error(
-            "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
-        )
+    elif (key.type == dt.BOOLEAN and text.strip().lower() not in TRUTHS) or (key.type == dt.DATE and not is_date(text)):
+        said = f"The value '{text}' cannot be cast to \"{key.type.sql}\"."
+        raise ctx.env.make_error("CAST_INVALID_INPUT", said, node)
 
 
 def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
@@ -191,17 +160,17 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Literal):
         if value.value is None:
             return "null"
-        if value.type in (TIMESTAMP, TIMESTAMP_NTZ) or isinstance(value.type, (Nanos, Time)):
+        if value.type in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or isinstance(value.type, (dt.Nanos, dt.Time)):
             return value.text.split("'")[1]
-        if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
+        if value.type in (dt.DATE, dt.STRING) or isinstance(value.type, dt.Decimal):
             return str(value.value)
-        plain = is_string(value.type) or "'" not in value.text or isinstance(value.type, Interval)
+        plain = dt.is_string(value.type) or "'" not in value.text or isinstance(value.type, dt.Interval)
         if isinstance(value.value, (bool, int, float, str)) and plain:
             return value.text
     if (
         isinstance(value, Cast)
         and isinstance(value.child, Literal)
-        and (value.child.value is None or same_type(value.type, STRING))
+        and (value.child.value is None or dt.same_type(value.type, dt.STRING))
     ):
         return _cast_to_text(value.child, ctx, node)
     if isinstance(value, Call) and value.function.name in _BRACKETS:
@@ -212,26 +181,25 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
     if isinstance(value, Call) and value.function.name == "collate":
         return _cast_to_text(value.args[0], ctx, node)
-    found = _compute_text(value, ctx.conf)
-    if found is not None:
+    if (found := _compute_text(value, ctx.conf)) is not None:
         return found
     raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
 
 
 def _compute_text(value: Expr, conf: Conf) -> str | None:
     """A computed constant, cast to a string; None where its text is not known."""
-    if value.type == BINARY and isinstance(value, Literal):
+    if value.type == dt.BINARY and isinstance(value, Literal):
         try:
             return bytes.fromhex(value.value).decode()
         except ValueError:
             return None
     text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
-    if value.type == DATE and isinstance(text, str) and is_date(text):
+    if value.type == dt.DATE and isinstance(text, str) and is_date(text):
         return str(date(text, conf).value)
     return find_text(value)
 
 
-def _find_value_type(types: Sequence[DataType], node: q.Node, env: Environment) -> DataType | None:
+def _find_value_type(types: Sequence[dt.DataType], node: q.Node, env: Environment) -> dt.DataType | None:
     """The type at which values meet (`UnpivotTypeCoercion`). In 4.3 it is that with ANSI off: a BIGINT beside a FLOAT
     becomes a FLOAT, and up to 4.1 a DOUBLE. Of 4.2 it is not known."""
     old, new = (find_wider_without_strings(types, c) for c in (env.conf, evolve(env.conf, ansi=False)))
@@ -246,30 +214,21 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
     fields = [m for members in sets for m in members if not isinstance(m, Column)]
     if fields:
-        raise env.make_error(
-            "UNPIVOT_REQUIRES_ATTRIBUTES",
-            f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
-            node,
-        )
+        said = f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}."
+        raise env.make_error("UNPIVOT_REQUIRES_ATTRIBUTES", said, node)
     chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
-        raise env.make_error(
-            "UNPIVOT_VALUE_SIZE_MISMATCH",
-            f"All unpivot value columns must have the same size as [{', '.join(names)}].",
-            node,
-        )
+        said = f"All unpivot value columns must have the same size as [{', '.join(names)}]."
+        raise env.make_error("UNPIVOT_VALUE_SIZE_MISMATCH", said, node)
     targets = []
     for at, name in enumerate(names):
         target = _find_value_type([members[at].type for members in sets], node, env)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
-            raise env.make_error(
-                "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
-                f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
-                node,
-            )
+            said = f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})]."
+            raise env.make_error("UNPIVOT_VALUE_DATA_TYPE_MISMATCH", said, node)
         targets.append(target)
     if len(names) > 1 and node.filters and env.lacks("unpivoted values of any types"):
         # Rows are left out by `coalesce(..) IS NULL`, whose arguments have one type.
@@ -278,7 +237,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     for entry, members in zip(node.columns, sets):
         env.growth.add(1, len(child.output))
         text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
-        items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
+        items = [*kept, Alias(Literal(text, dt.STRING, text), node.name.text, fresh_id())]
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]

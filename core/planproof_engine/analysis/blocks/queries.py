@@ -3,11 +3,10 @@
 Source: `CTESubstitution`, `WidenSetOperationTypes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.pipes import bind_pipe
 from planproof_engine.analysis.blocks.recursion import bind_recursive_cte, refers
@@ -18,13 +17,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import (
-    CHECKED,
-    bind_both,
-    find_position_beyond,
-    is_checked,
-    lateness,
-)
+from planproof_engine.analysis.refusals.earlier import CHECKED, bind_both, find_position_beyond, is_checked, lateness
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -34,7 +27,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import STRING, Char, DataType, Varchar
 
 add_binders(BINDERS)
 
@@ -108,8 +100,7 @@ def _find_first_error(
     reads first, and at the others where the query reads them."""
     if not rejections:
         return error
-    by_rule = [e for e in (*rejections.values(), error) if not is_checked(e)]
-    if by_rule:
+    if by_rule := [e for e in (*rejections.values(), error) if not is_checked(e)]:
         return min(by_rule, key=_order)
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     unread = _list_unread(node, with_)
@@ -198,16 +189,16 @@ def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Foun
     """SELECT TRANSFORM: the script gives text, except for columns to which AS gives a type."""
     child = bind_select(node, env, outer).plan
     if node.columns is None:
-        typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
+        typed: list[tuple[str, dt.DataType]] = [("key", dt.STRING), ("value", dt.STRING)]
     else:
         typed = [(d.name.text, _declared_type(d, env)) for d in node.columns]
     output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
     return Script(node.script, child, output), None
 
 
-def _declared_type(column: q.ColumnDef, env: Environment) -> DataType:
-    found = column.type.data_type if column.type is not None else STRING
-    return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
+def _declared_type(column: q.ColumnDef, env: Environment) -> dt.DataType:
+    found = column.type.data_type if column.type is not None else dt.STRING
+    return dt.STRING if isinstance(found, (dt.Char, dt.Varchar)) and not env.conf.preserve_char_varchar else found
 
 
 def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
@@ -254,11 +245,8 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
         if name.lower() in found:
             raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
-            raise env.make_error(
-                "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
-                f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
-                cte,
-            )
+            text = f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION."
+            raise env.make_error("AMBIGUOUS_ALIAS_IN_NESTED_CTE", text, cte)
         late: list[AnalysisError] | None = None if env.late is None else []
         inner = evolve(env.within_cte(found), late=late)
         before = env.growth.begin()
@@ -279,11 +267,10 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
 def rename_columns(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
     """A query under a CTE's or view's column names."""
     if names and len(names) != len(plan.output):
-        raise env.make_error(
-            "ASSIGNMENT_ARITY_MISMATCH",
+        text = (
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
-            f"expressions: {len(plan.output)}.",
-            node,
+            f"expressions: {len(plan.output)}."
         )
+        raise env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)
     output = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(plan.output))
     return Named((name,), plan, output)

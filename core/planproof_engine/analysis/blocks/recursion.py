@@ -1,9 +1,8 @@
 """Recursive common table expressions. Source: `ResolveWithCTE`, `UnionLoop`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.names.scope import Scope
@@ -27,7 +26,6 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import DataType, same_type
 from planproof_engine.types.coercion import find_wider, merge_union_types
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
@@ -45,13 +43,11 @@ def bind_recursive_cte(
     while isinstance(query, q.Subquery) and query.alias is None:
         query = query.query
     if not isinstance(query, q.Union):
-        raise env.make_error(
-            "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
-        )
+        text = "A recursive definition must be a UNION of an anchor and a recursive step."
+        raise env.make_error("INVALID_RECURSIVE_CTE", text, cte)
     if query.distinct and not env.lacks("recursion as it is"):
-        raise env.make_error(
-            "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
-        )
+        text = "UNION in recursive CTE is not supported; use UNION ALL."
+        raise env.make_error("UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", text, cte)
     if query.with_ is not None:
         env = env.with_ctes(inner_ctes(query.with_, env, outer))
     if any(clause is not None for clause in (query.order, query.limit, query.offset)):
@@ -60,9 +56,8 @@ def bind_recursive_cte(
         raise env.make_error("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.left, env, outer)
     if names and len(names) != len(anchor.output):
-        raise env.make_error(
-            "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
-        )
+        text = f"{len(names)} names for {len(anchor.output)} columns of `{name}`."
+        raise env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, cte)
     loose = not env.conf.before("4.1")
     output = tuple(
         Column(fresh_id(), names[i] if names else c.name, c.type, loose or c.nullable, (name,))
@@ -89,26 +84,23 @@ def bind_recursive_cte(
     return Recursion(itself, both, tuple(made))
 
 
-def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
+def _list_differing_types(plan: Plan, types: Sequence[dt.DataType], env: Environment) -> list[dt.DataType | None]:
     """Of each column the type that it is to have; None where it has that type but for nested flags."""
     cased = env.conf.case_sensitive
-    return [None if same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
+    return [None if dt.same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
 
 
-def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
+def _merge(first: dt.DataType, then: dt.DataType, cte: q.CTE, env: Environment) -> dt.DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 casts nothing, but merges
     what differs in digits or units (`StructType.unionLikeMerge`)."""
-    if same_type(first, then, env.conf.case_sensitive):
+    if dt.same_type(first, then, env.conf.case_sensitive):
         return first
     strict = env.lacks("recursion as it is")
     found = merge_union_types(first, then) if strict else find_wider(first, then, env.conf)
     if found is not None and (strict or found == first):
         return found
-    raise env.make_error(
-        "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
-        f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',
-        cte,
-    )
+    text = f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".'
+    raise env.make_error("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE", text, cte)
 
 
 def refers(query: q.Node, name: str) -> bool:
@@ -128,9 +120,8 @@ def refers(query: q.Node, name: str) -> bool:
 
 def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
     if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
-        raise env.make_error(
-            "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
-        )
+        text = "A recursive step may refer to its own CTE only once."
+        raise env.make_error("INVALID_RECURSIVE_REFERENCE.NUMBER", text, cte)
 
 
 def _count_references(plan: Plan, itself: Plan) -> int:
@@ -156,9 +147,8 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
-            raise env.make_error(
-                "INVALID_RECURSIVE_REFERENCE.PLACE",
+            text = (
                 "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
-                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",
-                cte,
+                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions."
             )
+            raise env.make_error("INVALID_RECURSIVE_REFERENCE.PLACE", text, cte)

@@ -3,13 +3,12 @@
 Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveFunctions`, `ResolveGenerate`.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
@@ -40,7 +39,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import TIMESTAMP, Char, drop_lengths
 from planproof_engine.types.casts import can_cast
 
 From = tuple[Plan, Scope]
@@ -107,9 +105,8 @@ def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env:
         return
     if relation is not None and "view" not in relation.kind:
         raise env.make_unknown("time travel", node)
-    raise env.make_error(
-        "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
-    )
+    text = f"Time travel on the relation `{'.'.join(parts)}` is not supported."
+    raise env.make_error("UNSUPPORTED_FEATURE.TIME_TRAVEL", text, node)
 
 
 def _refuse_moment(version: q.Version, env: Environment) -> None:
@@ -119,7 +116,7 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
     moment = bind(version.at, Context(env, _make_scope((), env, None)))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
     reason = ""
-    if unreadable or not can_cast(moment.type, TIMESTAMP, ansi=True):
+    if unreadable or not can_cast(moment.type, dt.TIMESTAMP, ansi=True):
         reason = "INPUT"
     elif is_volatile(moment):
         reason = "NON_DETERMINISTIC"
@@ -178,9 +175,8 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
-            raise env.make_error(
-                "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
-            )
+            text = "The location name cannot be empty string, but `` was given."
+            raise env.make_error("INVALID_EMPTY_LOCATION", text, node)
         raise env.make_unknown(f"the files of {shown}", node)
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
@@ -202,9 +198,8 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)
-        raise env.make_error(
-            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}", node
-        )
+        text = f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}"
+        raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", text, node)
     if relation.name in env.broken:
         raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
@@ -212,14 +207,14 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
         Column(
             fresh_id(),
             f.name,
-            f.type if env.conf.preserve_char_varchar else drop_lengths(f.type),
+            f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type),
             f.nullable or node.is_stream,
             qualifier,
             f.evidence if f.nullable and not node.is_stream else None,
         )
         for f in relation.schema
     )
-    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, Char)}
+    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, dt.Char)}
     return Scan(relation.name, output, padded=padded)
 
 
@@ -335,8 +330,7 @@ def bind_table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
     """A table-valued function, or a generator."""
     ctx = Context(env, scope, clause="FROM")
     name = function_name(node, ctx).lower()
-    routine = routines.find(name, env)
-    if routine is not None:
+    if (routine := routines.find(name, env)) is not None:
         return routines.call_table(routine, node, ctx)
     call, outputs = bind_generator(node, ctx, in_from=True)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
@@ -362,13 +356,11 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
 def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     left, left_scope = bind_from(node.left, env, outer)
     if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
-        raise env.make_error_at(
-            "INVALID_LATERAL_JOIN_TYPE",
+        text = (
             f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
-            "other side's rows.",
-            joins.find_keyword(node, env),
-            node,
+            "other side's rows."
         )
+        raise env.make_error_at("INVALID_LATERAL_JOIN_TYPE", text, joins.find_keyword(node, env), node)
     beside = node.lateral and not (node.left is None and isinstance(node.right, q.TableFunction))
     right_outer = left_scope if beside else outer
     if node.lateral:

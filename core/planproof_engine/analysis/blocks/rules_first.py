@@ -5,12 +5,11 @@ plan below is: over a FROM that is refused, only what names no column is resolve
 Source: `Analyzer.execute`, `ResolveReferences`, `ResolveFunctions`, `ResolveWindowOrder`, `ResolveWindowFrame`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
@@ -24,7 +23,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import VOID
 
 _DEEPEST = 40
 """Below this many levels of an expression nothing is looked for: each level is bound anew."""
@@ -228,7 +226,7 @@ def _is_open(node: q.Node, ctx: Context) -> bool:
 def _is_of_coercion(e: Expr) -> bool:
     if isinstance(e, Cast):
         return not e.written
-    return isinstance(e, Literal) and e.value is None and e.type != VOID
+    return isinstance(e, Literal) and e.value is None and e.type != dt.VOID
 
 
 def _drop_keys(call: q.Call) -> q.Call:

@@ -3,8 +3,6 @@
 Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractGenerator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.blocks import groupby, grouping
@@ -42,16 +40,7 @@ from planproof_engine.analysis.refusals.earlier import (
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.analysis.script.flags import loosen_block
-from planproof_engine.expr import (
-    Alias,
-    Column,
-    Expr,
-    Outer,
-    Window,
-    column_of,
-    fresh_id,
-    is_aggregate,
-)
+from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
@@ -83,8 +72,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     except AnalysisError as error:
         if error.waited is None:
             error.waited = waits(reached.source, env) if reached.source is not None else reads_table(node.from_, env)
-        block = _bind_leniently(node, error, env, outer)
-        if block is not None:
+        if (block := _bind_leniently(node, error, env, outer)) is not None:
             return block
         raise_error_of_block(node, reached, error)
         error = find_grouping_call(node, error, env) or error
@@ -197,11 +185,8 @@ def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     items = node.items
     last = items[-1] if len(items) > 1 else None
     if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
-        raise env.make_error(
-            "TRAILING_COMMA_IN_SELECT",
-            "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
-            node,
-        )
+        text = "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause."
+        raise env.make_error("TRAILING_COMMA_IN_SELECT", text, node)
 
 
 def _list_window_columns(items: Sequence[Expr]) -> list[Expr]:
@@ -378,9 +363,8 @@ def _make_aggregate_error(bound: Expr, over: Aggregated | None, node: q.Node, ct
     """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
     over one it is taken for one of a query without GROUP BY."""
     if over is None or _has_aggregate_beside_windows(bound):
-        return ctx.env.make_error(
-            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
-        )
+        said = "An aggregate function of QUALIFY must stand in a window."
+        return ctx.env.make_error("QUALIFY_AGGREGATE_NOT_ALLOWED", said, node)
     if ctx.env.conf.databricks:
         return ctx.env.make_unknown("an aggregate function in QUALIFY after GROUP BY", node)
     text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."

@@ -3,10 +3,9 @@
 Source: `WidenSetOperationTypes`, `Union.output` (`StructType.unionLikeMerge`), `Intersect.output`, `Except.output`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Column, Expr, fresh_id
@@ -14,7 +13,6 @@ from planproof_engine.functions.bind import cast
 from planproof_engine.logical.nodes import Distinct, Plan, Project, SetOperation
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType, same_type
 from planproof_engine.types.coercion import find_wider, merge_union_types
 
 SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}
@@ -24,15 +22,14 @@ SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "excep
 def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
-        raise env.make_error(
-            "NUM_COLUMNS_MISMATCH",
+        text = (
             f"{kind.upper()} can only be performed on inputs with the same number of columns, but the first input has "
-            f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
-            node,
+            f"{len(left.output)} columns and the second input has {len(right.output)} columns."
         )
+        raise env.make_error("NUM_COLUMNS_MISMATCH", text, node)
     pairs = list(zip(left.output, right.output))
     # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
-    differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
+    differ = any(not dt.same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
     targets = [_find_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
     plan = combine(kind, cast_columns(left, targets, env), cast_columns(right, targets, env), keeps_all)
     if kind != "union" or not keeps_all:
@@ -40,24 +37,23 @@ def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env
     return plan
 
 
-def _find_target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
+def _find_target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> dt.DataType | None:
     found = find_wider(left.type, right.type, env.conf)
     # In a union the names of struct fields may differ. Such types need no cast.
     if found is None and kind == "union" and merge_union_types(left.type, right.type) is not None:
         return None
     if found is None:
-        raise env.make_error(
-            "INCOMPATIBLE_COLUMN_TYPE",
+        text = (
             f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} "
             f"(`{left.name}`) of "
             f'the second table is "{right.type.sql}" type which is not compatible with "{left.type.sql}" at the same '
-            "column of the first table.",
-            node,
+            "column of the first table."
         )
+        raise env.make_error("INCOMPATIBLE_COLUMN_TYPE", text, node)
     return found
 
 
-def cast_columns(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
+def cast_columns(plan: Plan, targets: Sequence[dt.DataType | None], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
     if all(t is None or c.type == t for c, t in zip(plan.output, targets)):
         return plan

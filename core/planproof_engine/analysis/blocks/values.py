@@ -3,8 +3,7 @@
 Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 """
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -22,7 +21,6 @@ from planproof_engine.logical.nodes import Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import FLOAT, STRING, DataType
 from planproof_engine.types.coercion import find_wider_without_strings
 
 
@@ -38,11 +36,8 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
-        raise env.make_error(
-            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
-            f"Invalid inline table: expected {width} columns in every row.",
-            node,
-        )
+        text = f"Invalid inline table: expected {width} columns in every row."
+        raise env.make_error("INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH", text, node)
     _refuse_computed(rows, node, env)
     names = [f"col{i + 1}" for i in range(width)]
     columns, typed = [], []
@@ -90,18 +85,15 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
         computed = content(evaluated) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(evaluated)
         late = not env.conf.before("4.0") and is_of_now(value)  # Such a value is taken as it is.
         if computed or (not late and any(_is_no_constant(e, env) for e in evaluated.walk())):
-            raise env.make_error(
-                "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
-                f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
-                node,
-            )
+            text = f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.'
+            raise env.make_error("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
 
 
 def _fold_type(expr: Expr) -> Expr | None:
     """The constant that a call is which asks of its argument the type alone, whatever that argument is: it is foldable
     (`TypeOf`), or becomes a literal (`Collation`)."""
     asks = isinstance(expr, Call) and expr.function.name in ("collation", "typeof")
-    return Literal("", STRING, "") if asks else None
+    return Literal("", dt.STRING, "") if asks else None
 
 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
@@ -168,12 +160,12 @@ def _undo_coercion(expr: Expr) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "nanvl":
         return expr
     first = expr.args[0]
-    if not isinstance(first, Cast) or first.written or first.child.type != FLOAT:
+    if not isinstance(first, Cast) or first.written or first.child.type != dt.FLOAT:
         return expr
-    return evolve(expr, args=(first.child, *expr.args[1:]), type=FLOAT)
+    return evolve(expr, args=(first.child, *expr.args[1:]), type=dt.FLOAT)
 
 
-def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> dt.DataType:
     first = values[0].type
     if all(v.type == first for v in values):
         return first

@@ -4,8 +4,7 @@ the operator's place.
 Source: `BinaryArithmeticWithDatetimeResolver`.
 """
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
@@ -14,35 +13,20 @@ from planproof_engine.functions.bind import cast, cast_unless_equal, make_input_
 from planproof_engine.functions.families.operators import compare_beyond_bigint
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BOOLEAN,
-    CALENDAR_INTERVAL,
-    DATE,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    Interval,
-    Nanos,
-    Time,
-    is_numeric,
-    is_string,
-)
 
 
 def bind_binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
     """`left symbol right`, as Spark resolves it by the operands' types."""
     if symbol in _RESOLVERS and (_is_temporal(left.type) or _is_temporal(right.type)):
         _refuse_mixed(symbol, left, right, ctx, node)
-        found = _RESOLVERS[symbol](left, right, ctx, node)
-        if found is not None:
+        if (found := _RESOLVERS[symbol](left, right, ctx, node)) is not None:
             return found
-    truth = _rewrite_truth(symbol, left, right, ctx, node)
-    if truth is not None:
+    if (truth := _rewrite_truth(symbol, left, right, ctx, node)) is not None:
         return truth
     always = compare_beyond_bigint(symbol, left, right)
-    return call(symbol, [left, right], ctx, node) if always is None else Literal(always, BOOLEAN, str(always).lower())
+    return (
+        call(symbol, [left, right], ctx, node) if always is None else Literal(always, dt.BOOLEAN, str(always).lower())
+    )
 
 
 def _rewrite_truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
@@ -51,7 +35,12 @@ def _rewrite_truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.N
     if ctx.conf.ansi or symbol not in ("=", "<=>"):
         return None
     for value, number in ((left, right), (right, left)):
-        if value.type == BOOLEAN and isinstance(number, Literal) and is_numeric(number.type) and number.value in (0, 1):
+        if (
+            value.type == dt.BOOLEAN
+            and isinstance(number, Literal)
+            and dt.is_numeric(number.type)
+            and number.value in (0, 1)
+        ):
             found = value if number.value == 1 else call("not", [value], ctx, node)
             return found if symbol == "=" else call("and", [call("isnotnull", [value], ctx, node), found], ctx, node)
     return None
@@ -64,11 +53,11 @@ def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.No
     if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
         raise ctx.env.make_mismatch_error(make_input_mismatch(0, left, "TIMESTAMP"), node)
     pairs = [(left, right), (right, left)] if symbol == "+" else [(left, right)] if symbol == "-" else []
-    if any(x.type == VOID and y.type == CALENDAR_INTERVAL for x, y in pairs):
+    if any(x.type == dt.VOID and y.type == dt.CALENDAR_INTERVAL for x, y in pairs):
         raise ctx.env.make_mismatch_error(
             Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "TIMESTAMP" to "VOID".'), node
         )
-    if symbol == "/" and left.type == VOID and b:
+    if symbol == "/" and left.type == dt.VOID and b:
         text = f'the operands of `/` have incompatible types ("VOID" and "{right.type.sql}").'
         raise ctx.env.make_mismatch_error(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
 
@@ -99,24 +88,29 @@ def _is_modified(node: q.Call) -> bool:
     return any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
 
 
-def _is_temporal(t: DataType) -> bool:
-    return isinstance(t, (Interval, Time, Nanos)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+def _is_temporal(t: dt.DataType) -> bool:
+    return isinstance(t, (dt.Interval, dt.Time, dt.Nanos)) or t in (
+        dt.DATE,
+        dt.TIMESTAMP,
+        dt.TIMESTAMP_NTZ,
+        dt.CALENDAR_INTERVAL,
+    )
 
 
-def _is_day(t: DataType) -> bool:
-    return isinstance(t, Interval) and t.start == t.end == "day"
+def _is_day(t: dt.DataType) -> bool:
+    return isinstance(t, dt.Interval) and t.start == t.end == "day"
 
 
-def _is_day_time(t: DataType) -> bool:
-    return isinstance(t, Interval) and not t.year_month
+def _is_day_time(t: dt.DataType) -> bool:
+    return isinstance(t, dt.Interval) and not t.year_month
 
 
-def _is_year_month(t: DataType) -> bool:
-    return isinstance(t, Interval) and t.year_month
+def _is_year_month(t: dt.DataType) -> bool:
+    return isinstance(t, dt.Interval) and t.year_month
 
 
-def _is_timestamp(t: DataType) -> bool:
-    return t in (TIMESTAMP, TIMESTAMP_NTZ) or isinstance(t, Nanos)
+def _is_timestamp(t: dt.DataType) -> bool:
+    return t in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or isinstance(t, dt.Nanos)
 
 
 def _add(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
@@ -127,23 +121,23 @@ def _add(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
 def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
     """`start + other` where `start` is the moment."""
     a, b = start.type, other.type
-    if a == DATE:
+    if a == dt.DATE:
         return _add_to_date(start, other, ctx, node)
-    if _is_timestamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
-        span = _DAY_SECOND if isinstance(a, Nanos) else CALENDAR_INTERVAL
+    if _is_timestamp(a) and b == dt.VOID and not ctx.lacks("timestamps plus NULL"):
+        span = _DAY_SECOND if isinstance(a, dt.Nanos) else dt.CALENDAR_INTERVAL
         return call("timestamp_add_interval", [start, cast(other, span, ctx.conf)], ctx, node)
     if _is_timestamp(a) and _is_year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
-    if isinstance(a, Time) and (_is_day_time(b) or b == VOID):
-        moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == VOID else other
+    if isinstance(a, dt.Time) and (_is_day_time(b) or b == dt.VOID):
+        moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == dt.VOID else other
         return call("time_add_interval", [start, moved], ctx, node)
-    interval = b == CALENDAR_INTERVAL or _is_day_time(b)
+    interval = b == dt.CALENDAR_INTERVAL or _is_day_time(b)
     if (
-        (interval and not _is_temporal(a) and a != VOID)
-        or (b == CALENDAR_INTERVAL and a != b)
+        (interval and not _is_temporal(a) and a != dt.VOID)
+        or (b == dt.CALENDAR_INTERVAL and a != b)
         or (interval and _is_timestamp(a))
     ):
-        moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
+        moment = cast(start, dt.TIMESTAMP, ctx.conf) if dt.is_string(a) else start
         added = call("timestamp_add_interval", [moment, other], ctx, node)
         return added if added.type == a else cast(added, a, ctx.conf)
     return None
@@ -151,45 +145,44 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None
 
 def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
     b = other.type
-    if b == VOID and not ctx.conf.before("4.1"):
-        parts = [cast(date, TIMESTAMP, ctx.conf), cast(other, CALENDAR_INTERVAL, ctx.conf)]
+    if b == dt.VOID and not ctx.conf.before("4.1"):
+        parts = [cast(date, dt.TIMESTAMP, ctx.conf), cast(other, dt.CALENDAR_INTERVAL, ctx.conf)]
         return call("timestamp_add_interval", parts, ctx, node)
     if _is_day(b):
         return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
     if _is_day_time(b):
-        return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
+        return call("timestamp_add_interval", [cast(date, dt.TIMESTAMP, ctx.conf), other], ctx, node)
     if _is_year_month(b):
         return call("date_add_ym_interval", [date, other], ctx, node)
-    if b == CALENDAR_INTERVAL:
+    if b == dt.CALENDAR_INTERVAL:
         return call("date_add_interval", [date, other], ctx, node)
-    if b == STRING:
+    if b == dt.STRING:
         raise ctx.env.make_mismatch_error(make_input_mismatch(1, other, _DAYS), node)
     return call("date_add", [date, other], ctx, node)
 
 
 def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     a, b = left.type, right.type
-    if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
-        left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
+    if ctx.conf.ansi and dt.DATE in (a, b) and dt.STRING in (a, b):
+        left, right = (cast_unless_equal(x, dt.DATE, ctx.conf) for x in (left, right))
         return call("subtract_dates", [left, right], ctx, node)
-    times = _cast_to_times(left, right, ctx)
-    if times is not None:
+    if (times := _cast_to_times(left, right, ctx)) is not None:
         return call("subtract_times", times, ctx, node)
-    if (_is_timestamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _is_timestamp(b):
+    if (_is_timestamp(a) and not isinstance(b, dt.Interval) and b != dt.CALENDAR_INTERVAL) or _is_timestamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
-    if b == DATE or (a == DATE and b == VOID and not ctx.conf.before("4.1")):
+    if b == dt.DATE or (a == dt.DATE and b == dt.VOID and not ctx.conf.before("4.1")):
         return call("subtract_dates", [left, right], ctx, node)
-    if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
-        if b == STRING:
+    if a == dt.DATE and not isinstance(b, dt.Interval) and b != dt.CALENDAR_INTERVAL:
+        if b == dt.STRING:
             raise ctx.env.make_mismatch_error(make_input_mismatch(1, right, _DAYS), node)
         return call("date_sub", [left, right], ctx, node)
-    if a == DATE and _is_day(b):
+    if a == dt.DATE and _is_day(b):
         days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)
         return call("date_add", [left, days], ctx, node)
     if (
-        isinstance(a, Interval)
-        or a in (CALENDAR_INTERVAL, VOID)
-        or not (isinstance(b, Interval) or b == CALENDAR_INTERVAL)
+        isinstance(a, dt.Interval)
+        or a in (dt.CALENDAR_INTERVAL, dt.VOID)
+        or not (isinstance(b, dt.Interval) or b == dt.CALENDAR_INTERVAL)
     ):
         return None
     return _subtract_interval(left, right, ctx, node)
@@ -197,12 +190,12 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
 
 def _cast_to_times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
     """The operands as times of day where one is a time and the other is one too, NULL, or (with ANSI on) a string."""
-    time = next((e.type for e in (left, right) if isinstance(e.type, Time)), None)
+    time = next((e.type for e in (left, right) if isinstance(e.type, dt.Time)), None)
     if time is None:
         return None
-    text = ctx.conf.ansi and (is_string(left.type) or is_string(right.type))
-    fits = text or all(isinstance(e.type, Time) or e.type == VOID for e in (left, right))
-    return [e if isinstance(e.type, Time) else cast(e, time, ctx.conf) for e in (left, right)] if fits else None
+    text = ctx.conf.ansi and (dt.is_string(left.type) or dt.is_string(right.type))
+    fits = text or all(isinstance(e.type, dt.Time) or e.type == dt.VOID for e in (left, right))
+    return [e if isinstance(e.type, dt.Time) else cast(e, time, ctx.conf) for e in (left, right)] if fits else None
 
 
 def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
@@ -210,17 +203,16 @@ def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: q.Node) -> E
     summed = _add_to(left, right, ctx, node)
     if summed is None:
         return None
-    if isinstance(left.type, Time):
+    if isinstance(left.type, dt.Time):
         return call("time_sub_interval", [left, right], ctx, node)
     shown = call("datetime_sub", [left, right], ctx, node)
     inner = evolve(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
-    return cast_unless_equal(inner, left.type, ctx.conf) if is_string(left.type) else inner
+    return cast_unless_equal(inner, left.type, ctx.conf) if dt.is_string(left.type) else inner
 
 
 def _multiply(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     for interval, number in ((left, right), (right, left)):
-        name = _INTERVAL_TIMES.get(_family(interval.type))
-        if name is not None:
+        if (name := _INTERVAL_TIMES.get(_family(interval.type))) is not None:
             return call(f"multiply_{name}", [interval, number], ctx, node)
     return None
 
@@ -230,13 +222,13 @@ def _divide(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     return call(f"divide_{name}", [left, right], ctx, node) if name is not None else None
 
 
-def _family(t: DataType) -> str:
-    if t == CALENDAR_INTERVAL:
+def _family(t: dt.DataType) -> str:
+    if t == dt.CALENDAR_INTERVAL:
         return "calendar"
     return "ym" if _is_year_month(t) else "dt" if _is_day_time(t) else ""
 
 
 _DAYS = '("INT" or "SMALLINT" or "TINYINT")'
-_DAY_SECOND = Interval("day", "second")
+_DAY_SECOND = dt.Interval("day", "second")
 _INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
 _RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

@@ -1,10 +1,9 @@
 """The binders of expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
@@ -48,7 +47,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, Array, DataType, Map, String, drop_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -68,10 +66,6 @@ def _null(node: q.Null, ctx: Context) -> Expr:
     return literals.NULL
 
 
-def _typed_literal(node: q.TypedLiteral, ctx: Context) -> Expr:
-    return add_span(literals.typed(node, ctx.conf), node)
-
-
 def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
     return add_span(literals.interval(node, ctx.conf), node)
 
@@ -82,15 +76,11 @@ def _column(node: q.Node, ctx: Context) -> Expr:
 
 def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     """A dotted name: a lambda variable, column, alias to the left, outer column, session variable or bare function."""
-    if ctx.lambdas is not None:
-        variable = ctx.lambdas.find(ctx.key(parts[0]))
-        if variable is not None:
-            return ctx.env.fields.extract_fields(place_variable(variable, node.span, ctx.env.text), parts[1:])
-    found = _resolve_name(parts, node, ctx)
-    if found is not None:
+    if ctx.lambdas is not None and (variable := ctx.lambdas.find(ctx.key(parts[0]))) is not None:
+        return ctx.env.fields.extract_fields(place_variable(variable, node.span, ctx.env.text), parts[1:])
+    if (found := _resolve_name(parts, node, ctx)) is not None:
         return found
-    bare = find_bare_call(parts, ctx)
-    if bare is not None:
+    if (bare := find_bare_call(parts, ctx)) is not None:
         return call(bare, [], ctx, node)
     raise make_unresolved_error(parts, ctx, node)
 
@@ -109,8 +99,7 @@ def _resolve_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | 
         return over
     if found is not None:
         return found[0]
-    lateral = _find_lateral_alias(parts, node, ctx)
-    if lateral is not None:
+    if (lateral := _find_lateral_alias(parts, node, ctx)) is not None:
         return lateral
     if ctx.scope.outer is not None:
         bare = find_bare_call(parts, ctx)
@@ -135,11 +124,8 @@ def _find_lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> E
     if len(found) > 1 and ctx.clause == "HAVING":
         raise make_ambiguous_error(parts, [column_of(a) for a in found], ctx.env.origin(node))
     if len(found) > 1:
-        raise ctx.env.make_error(
-            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
-            f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches.",
-            node,
-        )
+        text = f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches."
+        raise ctx.env.make_error("AMBIGUOUS_LATERAL_COLUMN_ALIAS", text, node)
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
     column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
@@ -162,8 +148,7 @@ def _find_session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
 
 
 def _dot(node: q.Dot, ctx: Context) -> Expr:
-    parts = name_parts(node)
-    if parts:
+    if parts := name_parts(node):
         return add_span(bind_name(parts, node, ctx), node)
     child = bind(node.operand, ctx)
     return add_span(ctx.env.fields.extract(child, node.field.text), node)
@@ -178,17 +163,18 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
         if not is_checked(error):
             raise
         given = child.type
-        if not isinstance(given, (Array, Map)):
+        if not isinstance(given, (dt.Array, dt.Map)):
             ctx.env.fields.extract_item(child, literals.NULL)  # A rule looks at it, whatever its key is.
         of_texts = (
-            isinstance(given, Map) and isinstance(given.key, String) and bool(name_parts(drop_parentheses(node.index)))
+            isinstance(given, dt.Map)
+            and isinstance(given.key, dt.String)
+            and bool(name_parts(drop_parentheses(node.index)))
         )
         if not of_texts or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise
         condition = error.condition.replace("COLUMN", "MAP_KEY")
-        raise AnalysisError(
-            condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
-        ) from None
+        text = f"{error.message} If the map's key is meant to be a text, put it in quotes."
+        raise AnalysisError(condition, text, error.origin) from None
     return add_span(ctx.env.fields.extract_item(child, key), node)
 
 
@@ -212,14 +198,14 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
     return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=node.span, ignored=ignored)
 
 
-def _drop_lengths(given: DataType, ctx: Context) -> DataType:
+def _drop_lengths(given: dt.DataType, ctx: Context) -> dt.DataType:
     """A cast to char or varchar, at any depth, is one to string, unless the setting keeps the length.
 
     Before Spark 4.2 a written UTF8_BINARY is the default string.
     """
-    if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
-        return STRING
-    return given if ctx.conf.preserve_char_varchar else drop_lengths(given)
+    if isinstance(given, dt.String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
+        return dt.STRING
+    return given if ctx.conf.preserve_char_varchar else dt.drop_lengths(given)
 
 
 def _binary(symbol: str) -> Binder:
@@ -249,10 +235,6 @@ def _negated_binary(symbol: str) -> Binder:
     return lambda node, ctx: add_span(call("not", [inner(node, ctx)], ctx, node), node)
 
 
-def _neg(node: q.Neg, ctx: Context) -> Expr:
-    return add_span(negate(bind(node.operand, ctx), ctx, node), node)
-
-
 def _between(node: q.Between, ctx: Context) -> Expr:
     parts = (node.operand, node.low, node.high)
     if not ctx.conf.before("4.0") and any(is_star(part, ctx) for part in parts):
@@ -273,7 +255,7 @@ def _is(node: q.Is, ctx: Context) -> Expr:
         found = bind_binary("<=>", operand, _boolean(test, ctx), ctx, node)
         return add_span(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
-        operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
+        operand = cast_unless_equal(operand, dt.BOOLEAN, ctx.conf)
         if _is_as_parsed(operand):
             return add_span(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
     return add_span(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
@@ -342,11 +324,8 @@ def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     if found & SUBQUERY:
         subqueries.refuse_in_higher_order(ctx, node)
     if found & WINDOW and any(isinstance(a, Lambda) and _has_window_of_variable(a) for a in bound.args):
-        raise ctx.env.make_error(
-            "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
-            "A window function inside a lambda function cannot see the lambda's variables.",
-            node,
-        )
+        text = "A window function inside a lambda function cannot see the lambda's variables."
+        raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
 
 
 def _has_window_of_variable(function: Lambda) -> bool:
@@ -380,9 +359,8 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
     name = node.name
     found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
     if found is None:
-        raise ctx.env.make_error(
-            "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
-        )
+        text = f"Found the unbound parameter: {name or '?'}. Please, fix `args`."
+        raise ctx.env.make_error("UNBOUND_SQL_PARAMETER", text, node)
     return found
 
 
@@ -404,22 +382,21 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     """`v:a.b[0]`: what `variant_get` reads at that path. On Databricks the operand may be a text of JSON, and what is
     found a text."""
     child = bind(node.operand, ctx)
-    reads_text = ctx.env.conf.databricks and child.type == STRING
-    if child.type != VARIANT and not reads_text:
-        raise ctx.env.make_error(
-            "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
-        )
+    reads_text = ctx.env.conf.databricks and child.type == dt.STRING
+    if child.type != dt.VARIANT and not reads_text:
+        said = f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".'
+        raise ctx.env.make_error("COLUMN_IS_NOT_VARIANT_TYPE", said, node)
     path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
     reads = "get_json_object" if reads_text else "variant_get"
-    found = add_span(call(reads, [child, Literal(text, STRING, text)], ctx, node), node)
+    found = add_span(call(reads, [child, Literal(text, dt.STRING, text)], ctx, node), node)
     name = _last_key(path)
     return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 
 
 def _collate(node: q.Collate, ctx: Context) -> Expr:
     name = node.collation.parts[-1].text
-    return call("collate", [bind(node.operand, ctx), Literal(name, STRING, name)], ctx, node)
+    return call("collate", [bind(node.operand, ctx), Literal(name, dt.STRING, name)], ctx, node)
 
 
 BINDERS: dict[type, Binder] = {
@@ -427,7 +404,7 @@ BINDERS: dict[type, Binder] = {
     q.Literal: _literal,
     q.Boolean: _boolean,
     q.Null: _null,
-    q.TypedLiteral: _typed_literal,
+    q.TypedLiteral: lambda node, ctx: add_span(literals.typed(node, ctx.conf), node),
     q.IntervalLiteral: _interval,
     q.Column: _column,
     q.Identifier: _column,
@@ -437,7 +414,7 @@ BINDERS: dict[type, Binder] = {
     q.TryCast: _cast,
     q.Call: _call,
     q.SpecialCall: _call,
-    q.Neg: _neg,
+    q.Neg: lambda node, ctx: add_span(negate(bind(node.operand, ctx), ctx, node), node),
     q.Pos: _unary_call("positive"),
     q.BitwiseNot: _unary_call("~"),
     q.Not: _unary_call("not"),

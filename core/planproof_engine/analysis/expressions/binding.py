@@ -3,8 +3,6 @@
 Binders call each other (a call binds its arguments). They find each other in one table, which `add_binders` fills.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,8 +58,7 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     except (AnalysisError, Unknown) as error:
         if isinstance(error, GeneratorMismatch) and ctx.clause != "FROM":
             _refuse_place(error, node, ctx)
-        misplaced = find_misplaced_subquery(error, node, ctx)
-        if misplaced is not None:
+        if (misplaced := find_misplaced_subquery(error, node, ctx)) is not None:
             raise misplaced from None
         if error.origin is not None:
             raise
@@ -172,8 +169,5 @@ def make_unresolved_error(parts: tuple[str, ...], ctx: Context, node: q.Node) ->
     text = f"A column, variable, or function parameter with name {name} cannot be resolved."
     if not candidates:
         return ctx.env.make_error("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
-    return ctx.env.make_error(
-        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-        f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
-        node,
-    )
+    said = f"{text} Did you mean one of the following? [{', '.join(candidates)}]."
+    return ctx.env.make_error("UNRESOLVED_COLUMN.WITH_SUGGESTION", said, node)

@@ -1,9 +1,8 @@
 """Binds function calls: arguments, lambdas, aggregates and windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import windows
 from planproof_engine.analysis.expressions.arithmetic import bind_try
@@ -24,16 +23,7 @@ from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggrega
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import drop_schema, make_missing_error, make_unresolved_error
 from planproof_engine.analysis.script import routines
-from planproof_engine.expr import (
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Literal,
-    is_aggregate,
-)
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, is_aggregate
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity
@@ -44,7 +34,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import INT, STRING, Array, Struct
 
 
 def bind_call(node: q.Call, ctx: Context) -> Expr:
@@ -52,26 +41,19 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     name = _name(node, ctx)
     key = name.lower()
     special = (_SPECIAL.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
-    if special is not None:
-        found = special(node, ctx, key)
-        if found is not None:
-            return found
+    if special is not None and (found := special(node, ctx, key)) is not None:
+        return found
     function = ctx.env.registry.find(key)
     if function is None or key in ctx.env.registry.internal:
-        routine = routines.find(name, ctx.env)
-        if routine is not None:
+        if (routine := routines.find(name, ctx.env)) is not None:
             return routines.call_scalar(routine, node, ctx)
         raise _make_unknown_error(name, function, node, ctx)
     if function.category is Category.TABLE:
-        raise ctx.env.make_error(
-            "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
-        )
+        said = f"`{key}` is a table function: it stands in FROM, not in an expression."
+        raise ctx.env.make_error("NOT_A_SCALAR_FUNCTION", said, node)
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
-            node,
-        )
+        text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if key == "in" and ctx.conf.before("4.0"):
         raise _make_no_constructor_error(key, node, ctx)
     over = node.over
@@ -83,9 +65,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
             windows.refuse_frame(function, over, ctx, node)
         raise
     if over is None and function.category is Category.WINDOW and not _stays_without_over(ctx):
-        raise ctx.env.make_error(
-            "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
-        )
+        said = f"Window function {pretty(bound)} requires an OVER clause."
+        raise ctx.env.make_error("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", said, node)
     return windows.bind_window(bound, over, ctx, node) if over is not None else bound
 
 
@@ -297,13 +278,10 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
         if ctx.conf.count_of_table_star:
             return []
         expand(star, ctx)
-        raise ctx.env.make_error(
-            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
-            "count(table.*) is not allowed. Use count(*) or name the columns.",
-            node,
-        )
+        text = "count(table.*) is not allowed. Use count(*) or name the columns."
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT", text, node)
     picks = isinstance(star, q.Star) and star.except_
-    return [] if node.distinct or picks else [Literal(1, INT, "1")]
+    return [] if node.distinct or picks else [Literal(1, dt.INT, "1")]
 
 
 def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
@@ -312,11 +290,8 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
         condition = "INTERNAL_ERROR" if ctx.conf.before("4.0") else "NON_FOLDABLE_ARGUMENT"
         raise ctx.env.make_error(condition, "`range` needs a constant, and takes no named arguments.", node)
     if not function.names:
-        raise ctx.env.make_error(
-            "NAMED_PARAMETERS_NOT_SUPPORTED",
-            f"Named parameters are not supported for function `{function.name}`.",
-            node,
-        )
+        text = f"Named parameters are not supported for function `{function.name}`."
+        raise ctx.env.make_error("NAMED_PARAMETERS_NOT_SUPPORTED", text, node)
 
 
 def _place_arguments(
@@ -341,12 +316,11 @@ def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Con
                 bound = cast_before_lambdas(function, bound, arguments, ctx)
             bound.append(bind_lambda(function, argument, at, bound, ctx))
         elif isinstance(argument, q.Lambda):
-            raise ctx.env.make_error(
-                "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
+            text = (
                 "A lambda function should only be used in a higher order function. "
-                f"However, its class is {function.name}.",
-                argument,
+                f"However, its class is {function.name}."
             )
+            raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION", text, argument)
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
     return add_identity(function, bound, ctx)
@@ -366,19 +340,15 @@ def _extract(node: q.Call, ctx: Context, name: str) -> Expr | None:
         return None
     part, source = node.arguments
     assert isinstance(part, q.Identifier)
-    field = Literal(part.text, STRING, part.text)
+    field = Literal(part.text, dt.STRING, part.text)
     return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
 
 
 def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if not isinstance(node, q.SpecialCall) or not node.unit:
         return None
-    args = [Literal(node.written, STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
+    args = [Literal(node.written, dt.STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
     return evolve(call(node.form, args, ctx, node), span=node.span)
-
-
-def _try_arithmetic(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    return bind_try(node, ctx, name)
 
 
 def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -400,11 +370,8 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
         function = ctx.env.registry.find(name)
         if function is not None:
             check_arity(function, len(node.arguments))
-        raise AnalysisError(
-            "UNSUPPORTED_GROUPING_EXPRESSION",
-            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
-            ctx.env.origin(node),
-        )
+        said = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+        raise AnalysisError("UNSUPPORTED_GROUPING_EXPRESSION", said, ctx.env.origin(node))
     return None
 
 
@@ -428,11 +395,11 @@ def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
         raise ctx.env.make_unknown("a star in arrays_zip over an aggregation", node)
     found = bind_plain_call(node, ctx)
     given = found.type
-    assert isinstance(given, Array)
-    assert isinstance(given.element, Struct)
+    assert isinstance(given, dt.Array)
+    assert isinstance(given.element, dt.Struct)
     unnamed = [_means_input(name_parts(drop_parentheses(n)), a, ctx) for n, a in zip(nodes, found.args)]
     fields = (evolve(f, name=str(at)) if unnamed[at] else f for at, f in enumerate(given.element.fields))
-    return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
+    return evolve(found, type=dt.Array(dt.Struct(tuple(fields)), given.contains_null))
 
 
 def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
@@ -452,7 +419,7 @@ _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "extract": _extract,
     "timestampadd": _unit_call,
     "timestampdiff": _unit_call,
-    **dict.fromkeys(list_names(lambda function: bool(function.tries)), _try_arithmetic),
+    **dict.fromkeys(list_names(lambda function: bool(function.tries)), bind_try),
     "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,

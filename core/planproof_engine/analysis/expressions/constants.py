@@ -1,11 +1,10 @@
 """Values that are known before a query runs: session variables, and the texts that IDENTIFIER and EXECUTE take."""
 
-from __future__ import annotations
-
 import re
 from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import format_decimal
@@ -15,26 +14,15 @@ from planproof_engine.functions.constants import COMPUTED
 from planproof_engine.logical.nodes import OneRow, Plan, Project
 from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BOOLEAN,
-    BYTE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    Array,
-    DataType,
-    Decimal,
-    Map,
-    Struct,
-    is_integral,
-    is_string,
-    same_type,
-)
 
-_SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOUBLE: "D", FLOAT: "F"}
+_SUFFIXES: dict[dt.DataType, str] = {
+    dt.BYTE: "Y",
+    dt.SHORT: "S",
+    dt.INT: "",
+    dt.LONG: "L",
+    dt.DOUBLE: "D",
+    dt.FLOAT: "F",
+}
 
 
 def fold(expr: Expr) -> Expr:
@@ -66,29 +54,29 @@ def find_row(plan: Plan) -> tuple[Expr, ...] | None:
 
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
-_BOUNDS: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+_BOUNDS: dict[dt.DataType, int] = {dt.BYTE: 2**7, dt.SHORT: 2**15, dt.INT: 2**31, dt.LONG: 2**63}
 
 
-def _convert(literal: Literal, target: DataType) -> Literal | None:
+def _convert(literal: Literal, target: dt.DataType) -> Literal | None:
     """The literal as a value of another type; None for a conversion that is not computed here."""
     value = literal.value
-    if value is None or same_type(literal.type, target):
+    if value is None or dt.same_type(literal.type, target):
         return Literal(value, target, literal.text)
-    if is_integral(target) and is_integral(literal.type):
+    if dt.is_integral(target) and dt.is_integral(literal.type):
         return Literal(value, target, literal.text)
-    if is_integral(target) and is_string(literal.type) and _INTEGER.fullmatch(value):
+    if dt.is_integral(target) and dt.is_string(literal.type) and _INTEGER.fullmatch(value):
         found = int(value)
         return Literal(found, target, str(found)) if abs(found) < _BOUNDS[target] else None
-    if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
+    if dt.is_string(target) and (dt.is_string(literal.type) or dt.is_integral(literal.type)):
         return Literal(str(value), target, str(value))
-    if isinstance(target, Decimal) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+    if isinstance(target, dt.Decimal) and (dt.is_integral(literal.type) or isinstance(literal.type, dt.Decimal)):
         return _rescale(Number(value), target)
-    if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+    if target in (dt.DOUBLE, dt.FLOAT) and (dt.is_integral(literal.type) or isinstance(literal.type, dt.Decimal)):
         return Literal(float(value), target, str(float(value)))
     return None
 
 
-def _rescale(value: Number, target: Decimal) -> Literal | None:
+def _rescale(value: Number, target: dt.Decimal) -> Literal | None:
     """The number as a decimal of this type (`Decimal.toPrecision`); None where it does not fit."""
     with localcontext() as exact:
         exact.prec = 80
@@ -99,22 +87,22 @@ def _rescale(value: Number, target: Decimal) -> Literal | None:
     return Literal(found, target, format_decimal(found, target.scale))
 
 
-def make_variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
+def make_variable(name: str, value: Expr, target: dt.DataType, ctx: Context) -> Expr:
     """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
     given = cast_unless_same(value, target, ctx.conf)
     found = _fold_array(given, target) or fold(given)
-    if isinstance(found, Literal) and not same_type(found.type, target):
+    if isinstance(found, Literal) and not dt.same_type(found.type, target):
         found = _convert(found, target) or given
     if not isinstance(found, Literal):
         return SessionVariable(name, target, False, known=not given.nullable)
     return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
 
 
-def _fold_array(expr: Expr, target: DataType) -> Literal | None:
+def _fold_array(expr: Expr, target: dt.DataType) -> Literal | None:
     """The array of literals that a call makes, as one literal, which prints as `Literal.sql` has it."""
     while isinstance(expr, Cast):
         expr = expr.child
-    if not isinstance(target, Array) or not isinstance(expr, Call) or expr.function.name != "array":
+    if not isinstance(target, dt.Array) or not isinstance(expr, Call) or expr.function.name != "array":
         return None
     folded = [fold(a) for a in expr.args]
     members = [_convert(m, target.element) if isinstance(m, Literal) else None for m in folded]
@@ -132,14 +120,14 @@ def literal_sql(literal: Literal) -> str:
     """The literal as SQL (`Literal.sql`)."""
     value, data_type = literal.value, literal.type
     if value is None:
-        return "NULL" if isinstance(data_type, (Array, Map, Struct)) else f"CAST(NULL AS {data_type.sql})"
-    if data_type == BOOLEAN:
+        return "NULL" if isinstance(data_type, (dt.Array, dt.Map, dt.Struct)) else f"CAST(NULL AS {data_type.sql})"
+    if data_type == dt.BOOLEAN:
         return str(value).lower()
-    if is_string(data_type):
+    if dt.is_string(data_type):
         return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
     if data_type in _SUFFIXES:
         return f"{value}{_SUFFIXES[data_type]}"
-    if isinstance(data_type, Decimal):
+    if isinstance(data_type, dt.Decimal):
         return f"{literal.text}BD"
     return literal.sql or literal.text
 
@@ -155,7 +143,7 @@ def text_of(node: q.Node, ctx: Context, what: str) -> str:
     bound = bind(node, ctx)
     found = fold(drop_alias(bound))  # A parameter keeps its alias before Spark 4.1.
     value = getattr(found, "value", None)
-    if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
+    if not isinstance(found, Literal) or not isinstance(value, str) or not dt.same_type(found.type, dt.STRING):
         raise ctx.env.make_unknown(what, node)
     return value
 
@@ -163,7 +151,7 @@ def text_of(node: q.Node, ctx: Context, what: str) -> str:
 def resolve_identifier(node: q.IdentifierClause, ctx: Context) -> str:
     """The name that `IDENTIFIER(expr)` spells. Raises `AnalysisError` where it is no constant text."""
     spelt = bind(node.operand, ctx)
-    if not is_string(spelt.type) or spelt.holds(Column):
+    if not dt.is_string(spelt.type) or spelt.holds(Column):
         reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
         text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
         raise ctx.env.make_error(f"NOT_A_CONSTANT_STRING.{reason}", text, node)

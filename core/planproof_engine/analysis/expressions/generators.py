@@ -3,10 +3,9 @@
 Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
@@ -18,9 +17,8 @@ from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType
 
-Outputs = list[tuple[str, DataType, bool]]
+Outputs = list[tuple[str, dt.DataType, bool]]
 
 
 @record(frozen=True, slots=True)
@@ -102,9 +100,8 @@ def _bind_arguments(node: q.Call, ctx: Context) -> None:
 def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
     """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
-        return ctx.env.make_error(
-            "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
-        )
+        text = f"`{name}` makes a value, not rows: it stands in an expression, not in FROM."
+        return ctx.env.make_error("NOT_A_TABLE_FUNCTION", text, node)
     return ctx.env.make_error("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
 
 
@@ -112,9 +109,8 @@ def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
         if any(find_call(inner, ctx) is not None for inner in _list_calls(argument)):
-            raise ctx.env.make_error(
-                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
-            )
+            text = "A generator cannot stand inside another one."
+            raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
 
 
 def _list_calls(node: q.Node) -> Iterator[q.Call]:
@@ -157,12 +153,11 @@ def make_columns(
 ) -> tuple[Column, ...]:
     """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
     if len(names) != len(outputs):
-        raise ctx.env.make_error(
-            "UDTF_ALIAS_NUMBER_MISMATCH",
+        text = (
             f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
-            f"expected {len(outputs)} aliases, but got {len(names)}.",
-            node,
+            f"expected {len(outputs)} aliases, but got {len(names)}."
         )
+        raise ctx.env.make_error("UDTF_ALIAS_NUMBER_MISMATCH", text, node)
     return tuple(
         Column(fresh_id(), name, data_type, nullable or outer, qualifier)
         for name, (_, data_type, nullable) in zip(names, outputs)

@@ -3,17 +3,14 @@
 Source: `AstBuilder.visitInterval`, `IntervalUtils.fromYearMonthString`, `toDayTimeIntervalString`.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal as Number
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import CALENDAR_INTERVAL, Interval
-from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
 
 _MICROS = {
     "day": 86_400_000_000,
@@ -40,9 +37,8 @@ def _make_singular(unit: str) -> str:
 def _read_value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
-        raise AnalysisError(
-            _find_condition(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
-        )
+        said = f"Can only use numbers in an interval's values, but got {text!r}."
+        raise AnalysisError(_find_condition(text), said, origin)
     value = Number("".join(text.split()))
     return -value if negative else value
 
@@ -72,7 +68,7 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     found = _NUMBERED.findall(body)
     rest = _NUMBERED.sub("", body).strip()
     units = [(Number("".join(n.split())), _make_singular(u)) for n, u in found]
-    if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
+    if not units or rest or any(u not in (*dt.YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
         raise _make_invalid_error(text, origin)
     try:
         return from_units(units, conf, origin)
@@ -94,23 +90,20 @@ def from_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | Non
     if any(u == "nanosecond" for _, u in units):
         raise Unknown("an interval in nanoseconds", origin)
     names = {u for _, u in units}
-    months_only = names <= set(YEAR_MONTH_UNITS)
+    months_only = names <= set(dt.YEAR_MONTH_UNITS)
     if conf.legacy_interval:
         return _sum_calendar(units)
     if months_only:
         return _sum_months(units)
-    if names & set(YEAR_MONTH_UNITS):
-        raise AnalysisError(
-            "_LEGACY_ERROR_TEMP_0029",
-            "Cannot mix year-month and day-time fields in one interval literal.",
-            origin,
-        )
+    if names & set(dt.YEAR_MONTH_UNITS):
+        said = "Cannot mix year-month and day-time fields in one interval literal."
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0029", said, origin)
     return _sum_micros(units, conf, origin)
 
 
 def _sum_months(units: list[tuple[Number, str]]) -> Literal:
     months = int(sum(v * (12 if u == "year" else 1) for v, u in units))
-    present = [u for u in YEAR_MONTH_UNITS if any(u == x for _, x in units)]
+    present = [u for u in dt.YEAR_MONTH_UNITS if any(u == x for _, x in units)]
     return make_year_month(months, present[0], present[-1])
 
 
@@ -118,7 +111,7 @@ def make_year_month(months: int, start: str, end: str) -> Literal:
     """A year-month interval of so many months, as Spark prints it."""
     sign, size = ("-" if months < 0 else ""), abs(months)
     shown = f"{sign}{size // 12 if start == 'year' else size}" if start == end else f"{sign}{size // 12}-{size % 12}"
-    return Literal(months, Interval(start, end), f"INTERVAL '{shown}' {_fields(start, end)}")
+    return Literal(months, dt.Interval(start, end), f"INTERVAL '{shown}' {_fields(start, end)}")
 
 
 def _fields(start: str, end: str) -> str:
@@ -135,17 +128,17 @@ def _sum_micros(units: list[tuple[Number, str]], conf: Conf, origin: Origin | No
         condition = "ArithmeticException" if conf.before("4.1") else "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION"
         raise AnalysisError(condition, "Integer overflow while operating with intervals.", origin)
     as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
-    present = [u for u in DAY_TIME_UNITS if u in as_fields]
+    present = [u for u in dt.DAY_TIME_UNITS if u in as_fields]
     return make_day_time(micros, present[0], present[-1])
 
 
 def make_day_time(micros: int, start: str, end: str) -> Literal:
     """The literal as `toDayTimeIntervalString` prints it in ANSI style."""
     sign, rest = ("-" if micros < 0 else ""), abs(micros)
-    from_unit, to_unit = DAY_TIME_UNITS.index(start), DAY_TIME_UNITS.index(end)
+    from_unit, to_unit = dt.DAY_TIME_UNITS.index(start), dt.DAY_TIME_UNITS.index(end)
     texts = []
     for at in range(from_unit, to_unit + 1):
-        unit = DAY_TIME_UNITS[at]
+        unit = dt.DAY_TIME_UNITS[at]
         whole, rest = divmod(rest, _MICROS[unit])
         text = str(whole) if at == from_unit else f"{whole:02d}"
         if at == from_unit and at > 0:
@@ -155,12 +148,12 @@ def make_day_time(micros: int, start: str, end: str) -> Literal:
         texts.append(text)
     shown = texts[0]
     for at, text in zip(range(from_unit + 1, to_unit + 1), texts[1:]):
-        shown += (" " if DAY_TIME_UNITS[at - 1] == "day" else ":") + text
-    return Literal(micros, Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
+        shown += (" " if dt.DAY_TIME_UNITS[at - 1] == "day" else ":") + text
+    return Literal(micros, dt.Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
 
 
 def _sum_calendar(units: list[tuple[Number, str]]) -> Literal:
-    months = int(sum(v * (12 if u == "year" else 1) for v, u in units if u in YEAR_MONTH_UNITS))
+    months = int(sum(v * (12 if u == "year" else 1) for v, u in units if u in dt.YEAR_MONTH_UNITS))
     days = int(sum(v * _DAYS.get(u, 1) for v, u in units if u in ("day", "week")))
     micros = int(sum(v * _MICROS[u] for v, u in units if u in _MICROS and u != "day"))
     return _make_calendar(months, days, micros)
@@ -168,7 +161,7 @@ def _sum_calendar(units: list[tuple[Number, str]]) -> Literal:
 
 def _make_calendar(months: int, days: int, micros: int) -> Literal:
     """An interval of the calendar."""
-    return Literal((months, days, micros), CALENDAR_INTERVAL, f"INTERVAL '{calendar_text(months, days, micros)}'")
+    return Literal((months, days, micros), dt.CALENDAR_INTERVAL, f"INTERVAL '{calendar_text(months, days, micros)}'")
 
 
 def calendar_text(months: int, days: int, micros: int) -> str:
@@ -200,14 +193,11 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     if start == "year" and end == "month":
         months = _read_months(body, negative, conf, origin)
         return _make_calendar(months, 0, 0) if conf.legacy_interval else make_year_month(months, "year", "month")
-    known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
-    units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
+    known = start in dt.DAY_TIME_UNITS and end in dt.DAY_TIME_UNITS
+    units = dt.DAY_TIME_UNITS[dt.DAY_TIME_UNITS.index(start) : dt.DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
-        raise AnalysisError(
-            "INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION",
-            f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}.",
-            origin,
-        )
+        said = f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}."
+        raise AnalysisError("INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION", said, origin)
     # One space stands behind the days and a colon behind any other field. A field below another one has two digits at
     # most, and seconds alone have a fraction, of nine digits at most (`IntervalUtils.daySecondPatternString`).
     forms = [rf"\d{{1,{_LONGEST_FIRST[start]}}}", *[r"\d{1,2}"] * (len(units) - 1)]
@@ -247,9 +237,6 @@ def _read_months(body: str, negative: bool, conf: Conf, origin: Origin | None) -
 
 
 def _make_format_error(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
-    noticed = "_WITH_NOTICE" if start in DAY_TIME_UNITS else ""  # It names a setting for the old format.
-    return AnalysisError(
-        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}",
-        f"Interval string {text!r} does not match the {start} to {end} format.",
-        origin,
-    )
+    noticed = "_WITH_NOTICE" if start in dt.DAY_TIME_UNITS else ""  # It names a setting for the old format.
+    said = f"Interval string {text!r} does not match the {start} to {end} format."
+    return AnalysisError(f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}", said, origin)

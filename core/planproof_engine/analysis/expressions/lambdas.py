@@ -3,10 +3,9 @@
 Source: `ResolveLambdaVariables` and `HigherOrderFunction`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import Argument
@@ -16,7 +15,6 @@ from planproof_engine.expr.function import LambdaOf, Signature
 from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import BOOLEAN, VOID
 
 
 def cast_before_lambdas(
@@ -59,17 +57,11 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
     names = [p.text for p in node.parameters]
     keys = [ctx.key(n) for n in names]
     if len(set(keys)) != len(keys):
-        raise ctx.env.make_error(
-            "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
-            f"The lambda function has duplicate arguments: {', '.join(names)}.",
-            node,
-        )
+        text = f"The lambda function has duplicate arguments: {', '.join(names)}."
+        raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES", text, node)
     if len(names) not in place.takes:
-        raise ctx.env.make_error(
-            "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
-            f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
-            node,
-        )
+        text = f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}."
+        raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH", text, node)
     variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
@@ -80,5 +72,5 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
 def _fit_body(function: Signature, body: Expr) -> Expr:
     """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
     looks at `ExpectsInputTypes` alone. A generator has a type of its own, and is refused where it stands."""
-    is_null = takes_condition(function) and body.type == VOID and not makes_rows(body)
-    return Literal(None, BOOLEAN, "NULL") if is_null else body
+    is_null = takes_condition(function) and body.type == dt.VOID and not makes_rows(body)
+    return Literal(None, dt.BOOLEAN, "NULL") if is_null else body

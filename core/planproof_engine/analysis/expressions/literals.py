@@ -3,46 +3,30 @@
 Source: `AstBuilder.numericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from decimal import Decimal as Number
 from functools import partial
 from typing import TypeGuard
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.expressions import intervals, moments
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
 from planproof_engine.functions.floats import format_java_double
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    VOID,
-    DataType,
-    Decimal,
-    Time,
-)
 
 Reader = Callable[[str, Conf, "Origin | None"], Literal]
 
-NULL = Literal(None, VOID, "NULL")
-TRUE = Literal(True, BOOLEAN, "true")
-FALSE = Literal(False, BOOLEAN, "false")
+NULL = Literal(None, dt.VOID, "NULL")
+TRUE = Literal(True, dt.BOOLEAN, "true")
+FALSE = Literal(False, dt.BOOLEAN, "false")
 
-_SUFFIXES: dict[str, tuple[int, DataType, int]] = {
-    "BIGINT_LITERAL": (1, LONG, 63),
-    "SMALLINT_LITERAL": (1, SHORT, 15),
-    "TINYINT_LITERAL": (1, BYTE, 7),
+_SUFFIXES: dict[str, tuple[int, dt.DataType, int]] = {
+    "BIGINT_LITERAL": (1, dt.LONG, 63),
+    "SMALLINT_LITERAL": (1, dt.SHORT, 15),
+    "TINYINT_LITERAL": (1, dt.BYTE, 7),
 }
 
 
@@ -60,16 +44,16 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
     if kind == "INTEGER_VALUE":
         value = int(text)
         if -(2**31) <= value < 2**31:
-            return Literal(value, INT, str(value))
+            return Literal(value, dt.INT, str(value))
         if -(2**63) <= value < 2**63:
-            return Literal(value, LONG, str(value))
+            return Literal(value, dt.LONG, str(value))
         return _decimal(Number(text), origin)
     if kind in ("DOUBLE_LITERAL", "FLOAT_LITERAL"):
         double = kind == "DOUBLE_LITERAL"
         real = _require_finite(float(text.rstrip("dDfF")), text, not double, origin)
-        return Literal(real, DOUBLE if double else FLOAT, format_java_double(real, single=not double))
+        return Literal(real, dt.DOUBLE if double else dt.FLOAT, format_java_double(real, single=not double))
     if kind == "EXPONENT_VALUE" and not conf.exponent_as_decimal:
-        return Literal(_require_finite(float(text), text, False, origin), DOUBLE, format_java_double(float(text)))
+        return Literal(_require_finite(float(text), text, False, origin), dt.DOUBLE, format_java_double(float(text)))
     if kind != "BIGDECIMAL_LITERAL":
         return _decimal(Number(text), origin)
     try:
@@ -85,22 +69,16 @@ _LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}
 
 def _require_finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
     if abs(value) > _LARGEST[single]:
-        raise AnalysisError(
-            "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}.",
-            origin,
-        )
+        said = f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}."
+        raise AnalysisError("INVALID_NUMERIC_LITERAL_RANGE", said, origin)
     return value
 
 
-def _make_integer(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
+def _make_integer(text: str, data_type: dt.DataType, bits: int, origin: Origin | None = None) -> Literal:
     value = int(text)
     if not -(2**bits) <= value < 2**bits:
-        raise AnalysisError(
-            "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {data_type.simple}.",
-            origin,
-        )
+        said = f"Numeric literal {text} is outside the valid range for {data_type.simple}."
+        raise AnalysisError("INVALID_NUMERIC_LITERAL_RANGE", said, origin)
     return Literal(value, data_type, str(value))
 
 
@@ -110,12 +88,9 @@ def _decimal(value: Number, origin: Origin | None = None) -> Literal:
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > 38:
-        raise AnalysisError(
-            "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
-            f"Decimal precision {precision} exceeds max precision 38.",
-            origin,
-        )
-    return Literal(value, Decimal(precision, scale), format_decimal(value, scale))
+        text = f"Decimal precision {precision} exceeds max precision 38."
+        raise AnalysisError("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", text, origin)
+    return Literal(value, dt.Decimal(precision, scale), format_decimal(value, scale))
 
 
 def format_decimal(value: Number, scale: int) -> str:
@@ -152,14 +127,14 @@ def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     if hour > 23 or minute > 59 or second > 59:
         raise moments.make_invalid_error("TIME", text, origin)
     shown = f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction}".rstrip("0").rstrip("."))
-    return Literal(shown, Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
+    return Literal(shown, dt.Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
 
 
 def _binary(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     padded = text if len(text) % 2 == 0 else f"0{text}"
     if not re.fullmatch(r"[0-9a-fA-F]*", padded):
         raise moments.make_invalid_error("X", text, origin)
-    return Literal(padded.upper(), BINARY, f"X'{padded.upper()}'")
+    return Literal(padded.upper(), dt.BINARY, f"X'{padded.upper()}'")
 
 
 def _interval(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
@@ -184,7 +159,7 @@ def interval(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) 
 
 def string(node: q.Literal) -> Literal:
     """The constant of a text literal."""
-    return Literal(node.text, STRING, node.text)
+    return Literal(node.text, dt.STRING, node.text)
 
 
 __all__ = ["FALSE", "NULL", "TRUE", "interval", "number", "string", "typed"]

@@ -3,11 +3,10 @@
 Source: `FunctionResolution`, `CheckAnalysis`, `ResolveAggregateFunctions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.windows import sort_keys
@@ -18,17 +17,6 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    BOOLEAN,
-    CALENDAR_INTERVAL,
-    DATE,
-    TIMESTAMP_NTZ,
-    Array,
-    Decimal,
-    Interval,
-    Time,
-    is_integral,
-)
 
 Argument = q.Node | Expr
 """An argument as the text has it, or bound already: a star's columns, a default."""
@@ -42,11 +30,8 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
     written = len(function.inputs) - 1
     if "order first" in function.modifiers and len(arguments) != written:
         sort_keys(node.within_group, ctx)
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
-            node,
-        )
+        text = f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if node.distinct and (within or not ctx.conf.before("4.0")):
         raise _make_within_group_error("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:
@@ -63,9 +48,8 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
 
 def _make_within_group_error(reason: str, function: Signature, node: q.Call, ctx: Context) -> Exception:
     sort_keys(node.within_group, ctx)  # Spark looks up the function where its keys are resolved.
-    return ctx.env.make_error(
-        f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
-    )
+    text = f"Invalid function `{function.name}` with WITHIN GROUP."
+    return ctx.env.make_error(f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", text, node)
 
 
 def add_modifiers(found: Call, node: q.Call, ctx: Context) -> Call:
@@ -73,9 +57,8 @@ def add_modifiers(found: Call, node: q.Call, ctx: Context) -> Call:
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
     if filtered is not None and node.over is not None and ctx.lacks("FILTER of windows"):
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
-        )
+        text = "Window aggregate function with filter predicate is not supported yet."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1030", text, node)
     if node.distinct:
         changes["distinct"] = True
     if node.nulls is not None:
@@ -98,11 +81,8 @@ def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | 
     )
     words = [word for word, stands in said if stands]
     if _is_unsupported(function, words) or (node.nulls and not _is_of_groups(function)):
-        raise ctx.env.make_error(
-            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
-            f"The function `{function.name}` does not support {', '.join(words)}.",
-            node,
-        )
+        text = f"The function `{function.name}` does not support {', '.join(words)}."
+        raise ctx.env.make_error("INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX", text, node)
     return _filter(node.filter, ctx) if node.filter is not None else None
 
 
@@ -119,13 +99,13 @@ def _change_nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
         return {}
     if function.name not in ("collect_list", "collect_set"):
         return {"shown": function.name}
-    return {"respect_nulls": True, "type": Array(found.args[0].type, True)}
+    return {"respect_nulls": True, "type": dt.Array(found.args[0].type, True)}
 
 
 def _filter(condition: q.Node, ctx: Context) -> Expr:
     bound = bind(condition, ctx)
     reason = None
-    if bound.type != BOOLEAN:
+    if bound.type != dt.BOOLEAN:
         reason = "NOT_BOOLEAN"
     elif nests_aggregate(bound):
         reason = "CONTAINS_AGGREGATE"
@@ -176,11 +156,8 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     if node.over is None and any(nests_aggregate(key.child) for key in keys):
         raise ctx.env.make_error("NESTED_AGGREGATE_FUNCTION", NESTED, node)
     if node.over is None and any(is_volatile(e) for e in (*found.args, *(key.child for key in keys))):
-        raise ctx.env.make_error(
-            "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
-            f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
-            node,
-        )
+        said = f"{pretty(found)}: the arguments of an aggregate function must be deterministic."
+        raise ctx.env.make_error("AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION", said, node)
     if "order" in function.modifiers and changes.get("distinct"):
         reason = _find_order_refusal(found, keys, ctx)
         if reason is not None:
@@ -199,7 +176,7 @@ def _is_unsupported(function: Signature, words: Sequence[str]) -> bool:
     return ("IGNORE NULLS" in words and "nulls" not in function.modifiers) or ("WITHIN GROUP" in words and not ordered)
 
 
-_APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+_APART = (dt.BOOLEAN, dt.DATE, dt.TIMESTAMP_NTZ, dt.CALENDAR_INTERVAL)
 
 
 def _find_order_refusal(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
@@ -212,6 +189,6 @@ def _find_order_refusal(found: Call, keys: Sequence[Sort], ctx: Context) -> str 
         if not isinstance(listed, Cast) or listed.written or key.child != listed.child or ctx.conf.before("4.2"):
             return "MISMATCH_WITH_DISTINCT_INPUT"
         source = listed.child.type
-        if not (is_integral(source) or isinstance(source, (Decimal, Time, Interval)) or source in _APART):
+        if not (dt.is_integral(source) or isinstance(source, (dt.Decimal, dt.Time, dt.Interval)) or source in _APART):
             return "MISMATCH_WITH_DISTINCT_INPUT_UNSAFE_CAST"
     return None

@@ -3,8 +3,6 @@
 Source: `SparkDateTimeUtils.parseTimestampString`, `stringToDate`, `convertSpecialTimestamp`, `getZoneId`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 
@@ -28,15 +26,13 @@ _MOST = dt.timedelta(hours=18)
 
 def make_invalid_error(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
     """The error for a typed literal whose text is no such value."""
-    return AnalysisError(
-        "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
-    )
+    said = f"The value of the typed literal {kind} is invalid: '{text}'."
+    return AnalysisError("INVALID_TYPED_LITERAL", said, origin)
 
 
 def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
-    word = _find_special_word("DATE", text, conf, origin)
-    if word is not None:
+    if (word := _find_special_word("DATE", text, conf, origin)) is not None:
         return _special_date(word, conf)
     found = re.fullmatch(_DATE, text)
     if not found:
@@ -124,12 +120,7 @@ def _make_literal(moment: str | None, data_type: DataType, text: str) -> Literal
 
 
 def _stamp(
-    kind: str,
-    text: str,
-    day: tuple[int, int, int],
-    clock: tuple[str | None, ...],
-    conf: Conf,
-    origin: Origin | None,
+    kind: str, text: str, day: tuple[int, int, int], clock: tuple[str | None, ...], conf: Conf, origin: Origin | None
 ) -> Literal:
     """`clock`: the texts of hour, minute, second, fraction and zone."""
     hour, minute, second = (int(part or 0) for part in clock[:3])

@@ -1,7 +1,5 @@
 """Named arguments, put into their parameters' places. Source: `NamedParametersSupport.defaultRearrange`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -14,23 +12,19 @@ T = TypeVar("T")
 def add_named(named: dict[str, T], name: str, value: T, routine: str, node: q.Node, ctx: Context) -> None:
     """Adds a named argument. Raises `AnalysisError` where the parameter has one."""
     if name in named:
-        raise ctx.env.make_error(
-            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
-            f"`{routine}` gets its parameter `{name}` twice.",
-            node,
-        )
+        text = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE"
+        raise ctx.env.make_error(text, f"`{routine}` gets its parameter `{name}` twice.", node)
     named[name] = value
 
 
 def refuse_positional(named: Mapping[str, object], routine: str, node: q.Node, ctx: Context) -> None:
     """Refuses a positional argument behind those that are named."""
     if named:
-        raise ctx.env.make_error(
-            "UNEXPECTED_POSITIONAL_ARGUMENT",
+        text = (
             f"`{routine}` gets a positional argument behind the named argument `{next(reversed(list(named)))}`: "
-            "rearrange them so that the positional ones come first.",
-            node,
+            "rearrange them so that the positional ones come first."
         )
+        raise ctx.env.make_error("UNEXPECTED_POSITIONAL_ARGUMENT", text, node)
 
 
 def place_named(
@@ -46,18 +40,13 @@ def place_named(
     """An argument for each parameter (`whole`), or up to the last one that is named; `parameters` are names and
     defaults."""
     names = [name for name, _ in parameters]
-    unknown = [n for n in named if n not in names]
-    if unknown:
-        raise ctx.env.make_error(
-            "UNRECOGNIZED_PARAMETER_NAME", f"`{routine}` has no parameter named `{unknown[0]}`.", node
-        )
+    if unknown := [n for n in named if n not in names]:
+        said = f"`{routine}` has no parameter named `{unknown[0]}`."
+        raise ctx.env.make_error("UNRECOGNIZED_PARAMETER_NAME", said, node)
     twice = [n for n in names[: len(positional)] if n in named]
     if twice:
-        raise ctx.env.make_error(
-            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
-            f"`{routine}` gets its parameter `{twice[0]}` twice.",
-            node,
-        )
+        text = "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED"
+        raise ctx.env.make_error(text, f"`{routine}` gets its parameter `{twice[0]}` twice.", node)
     found = list(positional)
     filled = len(names) if whole else 1 + max(map(names.index, named))
     for name, default in parameters[len(positional) : filled]:

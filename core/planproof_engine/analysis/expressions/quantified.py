@@ -1,9 +1,8 @@
 """`x LIKE ANY (..)` and `x LIKE ALL (..)`. Source: `AstBuilder.withPredicate`, `LikeAll`, `LikeAny`."""
 
-from __future__ import annotations
-
 from functools import reduce
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
@@ -11,7 +10,6 @@ from planproof_engine.expr.function import ALWAYS, Many, Mismatch, Signature
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import apply
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import BOOLEAN, is_string
 from planproof_engine.types.kinds import ANY_STRING
 
 
@@ -20,7 +18,7 @@ def _print(quantified: Call, show: object) -> str:
 
 
 _FUNCTIONS = {
-    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, RAISES, show=_print)
+    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), dt.BOOLEAN, ALWAYS, RAISES, show=_print)
     for name in ("likeany", "likeall", "notlikeany", "notlikeall")
 }
 """Where all patterns are string literals, Spark keeps them beside the operand."""
@@ -32,7 +30,7 @@ def bind_quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
     patterns = [bind(p, ctx) for p in node.patterns]
     negated, any_of = node.negated, node.quantifier == "ANY"
     insensitive = node.kind == "ILIKE"
-    if all(isinstance(p, Literal) and is_string(p.type) and p.value is not None for p in patterns):
+    if all(isinstance(p, Literal) and dt.is_string(p.type) and p.value is not None for p in patterns):
         name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
         if insensitive:
             operand, patterns = call("lower", [operand], ctx, node), [_lower(p) for p in patterns]

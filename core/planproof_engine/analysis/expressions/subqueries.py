@@ -1,7 +1,6 @@
 """Subqueries of expressions: scalar ones, EXISTS and IN. Source: `ResolveSubquery`, `CheckAnalysis`."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
@@ -11,7 +10,6 @@ from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import String, Struct, StructField, same_structure
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import is_orderable
@@ -22,26 +20,22 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
     _refuse_in_lambda(ctx, node)
     plan, unread = _bind_inner(query, ctx, node)
     if len(plan.output) != len(values):
-        raise ctx.env.make_error(
-            "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
+        said = (
             f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
-            f"of columns in the output of the subquery ({len(plan.output)}).",
-            node,
+            f"of columns in the output of the subquery ({len(plan.output)})."
         )
-    if len(values) == 1 and isinstance(values[0].type, String) and isinstance(plan.output[0].type, String):
+        raise ctx.env.make_error("DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH", said, node)
+    if len(values) == 1 and isinstance(values[0].type, dt.String) and isinstance(plan.output[0].type, dt.String):
         # One text is compared in the collation that `x IN (column)` has.
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable, unread=unread)
     nullable = False
     for value, column in zip(values, plan.output):
-        same = same_structure(value.type, column.type)
+        same = dt.same_structure(value.type, column.type)
         common = value.type if same else find_wider(value.type, column.type, ctx.conf)
         if common is None:
-            raise ctx.env.make_error(
-                "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
-                f'IN compares "{value.type.sql}" with "{column.type.sql}".',
-                node,
-            )
+            said = f'IN compares "{value.type.sql}" with "{column.type.sql}".'
+            raise ctx.env.make_error("DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH", said, node)
         if not is_orderable(common):
             text = f'IN over a query does not support ordering on type "{common.sql}".'
             raise ctx.env.make_error("DATATYPE_MISMATCH.INVALID_ORDERING_TYPE", text, node)
@@ -85,11 +79,8 @@ def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
     """Refuses a subquery inside a higher-order function, for those versions of Spark that do."""
     if ctx.lacks("subqueries checked in lambdas"):
         return
-    raise ctx.env.make_error(
-        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
-        "Subquery expressions are not supported within higher-order functions.",
-        node,
-    )
+    text = "Subquery expressions are not supported within higher-order functions."
+    raise ctx.env.make_error("UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION", text, node)
 
 
 def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:
@@ -112,5 +103,5 @@ def bind_table_argument(node: q.TableArgument, ctx: Context) -> Expr:
         raise ctx.env.make_unknown("a partitioned table as an argument", node)
     query = node.relation if isinstance(node.relation, q.Query) else q.TableQuery(node.relation)
     plan, _ = _bind_inner(query, ctx, node)
-    row = Struct(tuple(StructField(c.name, c.type, c.nullable) for c in plan.output))
+    row = dt.Struct(tuple(dt.StructField(c.name, c.type, c.nullable) for c in plan.output))
     return ScalarSubquery(plan, row)

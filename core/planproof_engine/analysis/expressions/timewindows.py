@@ -3,11 +3,10 @@
 Source: `TimeWindowing`, `SessionWindowing`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
 from planproof_engine.catalog import split_name
@@ -15,7 +14,6 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fres
 from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 NAMES = ("window", "session_window")
 
@@ -58,7 +56,7 @@ def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
     """Whether the window is made before the columns of the tables below are known, so that it hides them for good: that
     of a constant is resolved at once, a table only after the first round of rules (`FindDataSourceTable`)."""
     parts = [*window.args[0].walk()]
-    if parts[0].type not in (TIMESTAMP, TIMESTAMP_NTZ) or not all(_is_known_at_once(e, ctx) for e in parts):
+    if parts[0].type not in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or not all(_is_known_at_once(e, ctx) for e in parts):
         return False
     if not all(isinstance(n, (Scan, Named, Join, Filter)) for n in child.walk()):
         return False
@@ -71,9 +69,11 @@ def _is_known_at_once(expr: Expr, ctx: Context) -> bool:
     before Spark 4.0 each function for a later round."""
     if isinstance(expr, Cast):
         ends = (expr.type, expr.child.type)
-        return expr.written and not (TIMESTAMP in ends and any(t in (DATE, STRING, TIMESTAMP_NTZ) for t in ends))
+        return expr.written and not (
+            dt.TIMESTAMP in ends and any(t in (dt.DATE, dt.STRING, dt.TIMESTAMP_NTZ) for t in ends)
+        )
     if isinstance(expr, Call):
-        return not expr.children and expr.type == TIMESTAMP and not ctx.conf.before("4.0")
+        return not expr.children and expr.type == dt.TIMESTAMP and not ctx.conf.before("4.0")
     return isinstance(expr, Literal)
 
 
@@ -83,11 +83,8 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
         return None
     made = list(dict.fromkeys(bind_plain_call(asked, ctx) for asked in _list_calls(parts)))
     if len(made) > 1:
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1039",
-            "Multiple time/session window expressions would result in a cartesian product of rows.",
-            node,
-        )
+        text = "Multiple time/session window expressions would result in a cartesian product of rows."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1039", text, node)
     return (made[0], Column(fresh_id(), made[0].function.name, made[0].type, made[0].nullable)) if made else None
 
 

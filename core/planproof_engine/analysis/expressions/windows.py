@@ -1,10 +1,9 @@
 """Window specifications and sort keys. Source: `ResolveWindowFrame`, `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_over_rows
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
@@ -18,22 +17,10 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.records import record
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    CALENDAR_INTERVAL,
-    DATE,
-    DOUBLE,
-    INT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Interval,
-    is_numeric,
-    is_string,
-)
 from planproof_engine.types.casts import can_cast
 
 _WHOLE = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_MOMENTS = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 
 
 def bind_window(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
@@ -52,11 +39,8 @@ def bind_window(function: Call, window: q.Window, ctx: Context, node: q.Node) ->
         _check_frame(function, spec, order, frame, ctx, node)
     _check(function, ctx, node)
     if _takes_no_order(function) and (order or _has_moving_frame(spec, ctx)) and not ctx.env.lenient:
-        raise ctx.env.make_error(
-            "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
-            f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
-            node,
-        )
+        text = f"Cannot specify ORDER BY or a window frame for {pretty(function)}."
+        raise ctx.env.make_error("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC", text, node)
     for key, place in zip(partition, keys):
         refuse_partition_key(key, place, ctx.env)
     return Window(function, partition, order, frame, bounds, _prove(function, frame, ctx))
@@ -87,9 +71,8 @@ def _find_definition(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
         return spec
     found = ctx.windows.get(name.text)
     if found is None:
-        raise ctx.env.make_error(
-            "MISSING_WINDOW_SPECIFICATION", f"Window specification `{name.text}` is not defined.", node
-        )
+        text = f"Window specification `{name.text}` is not defined."
+        raise ctx.env.make_error("MISSING_WINDOW_SPECIFICATION", text, node)
     return _find_definition(found, ctx, node)
 
 
@@ -118,11 +101,8 @@ def _reads_query(node: q.Node) -> bool:
 
 def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:
     if function.category is Category.WINDOW and not (definition.order or definition.cluster):
-        raise ctx.env.make_error(
-            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
-            f"The window function `{function.name}` requires an ORDER BY in its window.",
-            node,
-        )
+        text = f"The window function `{function.name}` requires an ORDER BY in its window."
+        raise ctx.env.make_error("WINDOW_FUNCTION_FRAME_NOT_ORDERED", text, node)
 
 
 def _make_foreign_frame_error(function: Signature, ctx: Context, node: q.Node) -> Exception:
@@ -136,25 +116,18 @@ def _make_other_frame_error(shown: str, required: str, ctx: Context, node: q.Nod
 
 def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
     if function.function.category is Category.GENERATOR:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
-            f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.',
-            node,
-        )
+        text = f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.'
+        raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
 
 
 def _check(function: Call, ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
     if category not in (Category.AGGREGATE, Category.WINDOW) and not ctx.env.lenient:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
-        )
+        said = f"Expression `{name}` not supported within a window function."
+        raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", said, node)
     if function.distinct:
-        raise ctx.env.make_error(
-            "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
-            f"Distinct window functions are not supported: {pretty(function)}.",
-            node,
-        )
+        text = f"Distinct window functions are not supported: {pretty(function)}."
+        raise ctx.env.make_error("DISTINCT_WINDOW_FUNCTION_UNSUPPORTED", text, node)
 
 
 def _takes_no_order(function: Call) -> bool:
@@ -191,7 +164,7 @@ class _Distance:
     """A bound that is a value: its type after Spark cast it to the sort key's, and how far it lies behind the current
     row, where that is known."""
 
-    type: DataType
+    type: dt.DataType
     rows: float | None
 
 
@@ -211,7 +184,7 @@ def _bind_end(bound: q.Node | str, side: str | None, spec: q.WindowFrame, order:
     found = bind(bound, ctx)
     key = _single_key(spec, order)
     # The sign that PRECEDING puts before a text makes it a number (`ImplicitTypeCasts` of `UnaryMinus`).
-    given = DOUBLE if side == "PRECEDING" and is_string(found.type) else found.type
+    given = dt.DOUBLE if side == "PRECEDING" and dt.is_string(found.type) else found.type
     return _Distance(key if key is not None and _is_cast(given, key, ctx) else given, _count_rows(found, side))
 
 
@@ -245,13 +218,15 @@ def _check_bounds(spec: q.WindowFrame, ends: tuple[_End, _End], shown: str, ctx:
     raise ctx.env.make_error(condition, text, node)
 
 
-def _is_taken(given: DataType, kind: str) -> bool:
+def _is_taken(given: dt.DataType, kind: str) -> bool:
     if kind == "ROWS":
-        return given == INT
-    return is_numeric(given) or isinstance(given, Interval) or given == CALENDAR_INTERVAL
+        return given == dt.INT
+    return dt.is_numeric(given) or isinstance(given, dt.Interval) or given == dt.CALENDAR_INTERVAL
 
 
-def _check_range(order: Sequence[Sort], distances: Sequence[DataType], shown: str, ctx: Context, node: q.Node) -> None:
+def _check_range(
+    order: Sequence[Sort], distances: Sequence[dt.DataType], shown: str, ctx: Context, node: q.Node
+) -> None:
     """`WindowSpecDefinition.checkInputDataTypes`: a range has a sort key, and one of values a single one that has
     distances of this type."""
     if not order and not shown.endswith(_WHOLE):
@@ -268,14 +243,14 @@ def _check_range(order: Sequence[Sort], distances: Sequence[DataType], shown: st
     raise ctx.env.make_error(condition, text, node)
 
 
-def _is_valid_frame_type(key: DataType, given: DataType, ctx: Context) -> bool:
+def _is_valid_frame_type(key: dt.DataType, given: dt.DataType, ctx: Context) -> bool:
     """`WindowSpecDefinition.isValidFrameType`."""
-    year_month = isinstance(given, Interval) and given.year_month
-    if key == DATE:
-        days = given == Interval("day", "day") and not ctx.lacks("days in frames over dates")
-        return given == INT or days or year_month
+    year_month = isinstance(given, dt.Interval) and given.year_month
+    if key == dt.DATE:
+        days = given == dt.Interval("day", "day") and not ctx.lacks("days in frames over dates")
+        return given == dt.INT or days or year_month
     if key in _MOMENTS:
-        return isinstance(given, Interval) or given == CALENDAR_INTERVAL
+        return isinstance(given, dt.Interval) or given == dt.CALENDAR_INTERVAL
     return given == key
 
 
@@ -298,8 +273,7 @@ def _make_frame(
     function: Call, spec: q.WindowFrame | None, order: Sequence[Sort], ctx: Context
 ) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
-    own = function.function.traits.frame
-    if own is not None:
+    if (own := function.function.traits.frame) is not None:
         return _print_offset_frame(function) if own is Frame.OFFSET else own.value, ()
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
@@ -314,12 +288,12 @@ def _make_written_frame(spec: q.WindowFrame, ctx: Context, order: Sequence[Sort]
     return f"{spec.kind} BETWEEN {low} AND {high}", first + second
 
 
-def _single_key(spec: q.WindowFrame, order: Sequence[Sort]) -> DataType | None:
+def _single_key(spec: q.WindowFrame, order: Sequence[Sort]) -> dt.DataType | None:
     """The type of the sort key to which Spark casts the bounds."""
     return order[0].type if spec.kind == "RANGE" and len(order) == 1 else None
 
 
-def _is_cast(bound: DataType, key: DataType | None, ctx: Context) -> bool:
+def _is_cast(bound: dt.DataType, key: dt.DataType | None, ctx: Context) -> bool:
     return key is not None and key not in _MOMENTS and bound != key and can_cast(bound, key, ansi=ctx.conf.ansi)
 
 
@@ -337,7 +311,7 @@ def _print_offset_frame(function: Call) -> str:
 
 
 def _bind_bound(
-    bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None
+    bound: q.Node | str, side: str | None, ctx: Context, key: dt.DataType | None
 ) -> tuple[str, tuple[Expr, ...]]:
     """The bound as Spark prints it, and the expressions in it. Where Spark casts a bound to the sort key's type, it
     prints `3 PRECEDING` as `(- 3) FOLLOWING`."""

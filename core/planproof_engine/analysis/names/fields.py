@@ -3,30 +3,18 @@
 Source: `AttributeSeq.resolve`, `ColumnResolutionHelper`, `ExtractValue`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Literal,
-    Outer,
-    fresh_id,
-)
+from planproof_engine.expr import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, fresh_id
 from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, StructField, is_string
 
 
 class Fields:
@@ -34,7 +22,7 @@ class Fields:
 
     def __init__(self, conf: Conf, registry: Registry) -> None:
         self._conf, self._registry = conf, registry
-        self._last: tuple[Struct, Mapping[str, Sequence[int]]] | None = None
+        self._last: tuple[dt.Struct, Mapping[str, Sequence[int]]] | None = None
         """The struct that was looked into last, with the places of its fields by their names. A query that reads all
         fields of one of thousands looks at them once."""
 
@@ -77,42 +65,42 @@ class Fields:
     def extract(self, expr: Expr, name: str, origin: Origin | None = None) -> Expr:
         """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
         given = self._find_row(expr) or expr.type
-        if isinstance(given, Struct):
+        if isinstance(given, dt.Struct):
             at = self.ordinal(given, name, origin)
             found = given.fields[at]
             return GetField(expr, at, found.type, expr.nullable or found.nullable, name)
-        if isinstance(given, Array) and isinstance(given.element, Struct):
+        if isinstance(given, dt.Array) and isinstance(given.element, dt.Struct):
             at = self.ordinal(given.element, name, origin)
             found = given.element.fields[at]
             # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
-            data_type = Array(found.type, given.contains_null or found.nullable)
+            data_type = dt.Array(found.type, given.contains_null or found.nullable)
             return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
-        if isinstance(given, Map):
+        if isinstance(given, dt.Map):
             return self.extract_item(expr, self._make_key(name, given, origin), origin)
-        if isinstance(given, Array):
+        if isinstance(given, dt.Array):
             return self.extract_item(expr, _make_text(name), origin)
-        if given == VOID and not self._conf.before("4.1"):
+        if given == dt.VOID and not self._conf.before("4.1"):
             return self._extract_from_null(expr, _make_text(name))
         raise _make_base_error(expr, origin)
 
-    def _find_row(self, expr: Expr) -> Struct | None:
+    def _find_row(self, expr: Expr) -> dt.Struct | None:
         """The row that a generator makes: as an expression it is a struct (`Generator.dataType`)."""
         if not isinstance(expr, Call) or expr.function.category is not Category.GENERATOR or not expr.function.columns:
             return None
-        return Struct(tuple(StructField(*column) for column in expr.function.columns(expr.args, self._conf)))
+        return dt.Struct(tuple(dt.StructField(*column) for column in expr.function.columns(expr.args, self._conf)))
 
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
         """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
         rejects it; of 4.1 it is not known."""
         if self._conf.before("4.2"):
             raise Unknown("a part of NULL")
-        return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
+        return Alias(Literal(None, dt.VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
 
-    def _make_key(self, name: str, given: Map, origin: Origin | None) -> Expr:
+    def _make_key(self, name: str, given: dt.Map, origin: Origin | None) -> Expr:
         """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
         if self._conf.before("4.0"):
             return _make_text(name)
-        refused = check_cast(STRING, given.key, "ansi" if self._conf.ansi else "legacy")
+        refused = check_cast(dt.STRING, given.key, "ansi" if self._conf.ansi else "legacy")
         if refused is not None:
             raise AnalysisError(refused.full_condition, refused.message, origin)
         return cast_unless_same(_make_text(name), given.key, self._conf)
@@ -120,22 +108,21 @@ class Fields:
     def extract_item(self, expr: Expr, key: Expr, origin: Origin | None = None) -> Expr:
         """`expr[key]` of an array, a map or a struct."""
         row = self._find_row(expr)
-        given: DataType = row or expr.type
-        text = key.value if isinstance(key, Literal) and is_string(key.type) else None
+        given: dt.DataType = row or expr.type
+        text = key.value if isinstance(key, Literal) and dt.is_string(key.type) else None
         if text is not None and _has_names(given):
             return self.extract(expr, text, origin)
-        if text is not None and isinstance(given, Map) and not is_string(given.key):
+        if text is not None and isinstance(given, dt.Map) and not dt.is_string(given.key):
             key = self._make_key(text, given, origin)
         if row is not None:
             return GetField(expr, 0, row.fields[0].type, True, row.fields[0].name)  # Refused for the generator in it.
-        if isinstance(given, Struct):
-            raise AnalysisError(
-                "INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin
-            )
-        name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
+        if isinstance(given, dt.Struct):
+            said = "The field name must be a non-null string literal."
+            raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", said, origin)
+        name = "getarrayitem" if isinstance(given, dt.Array) else "getmapvalue" if isinstance(given, dt.Map) else None
         function = self._registry.find(name) if name else None
-        if function is None or given == VARIANT:
-            if given == VOID and not self._conf.before("4.1"):
+        if function is None or given == dt.VARIANT:
+            if given == dt.VOID and not self._conf.before("4.1"):
                 return self._extract_from_null(expr, key)
             raise _make_base_error(expr, origin)
         try:
@@ -143,7 +130,7 @@ class Fields:
         except Mismatch as mismatch:
             raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
 
-    def ordinal(self, struct: Struct, name: str, origin: Origin | None = None) -> int:
+    def ordinal(self, struct: dt.Struct, name: str, origin: Origin | None = None) -> int:
         """The place of the struct's field of that name. Raises `AnalysisError` for none, or for several."""
         wanted = name if self._conf.case_sensitive else name.lower()
         found = self._find_places(struct).get(wanted, ())
@@ -154,7 +141,7 @@ class Fields:
         fields = ", ".join(f"`{f}`" for f in struct.names)
         raise AnalysisError("FIELD_NOT_FOUND", f"No such struct field `{name}` in {fields}.", origin)
 
-    def _find_places(self, struct: Struct) -> Mapping[str, Sequence[int]]:
+    def _find_places(self, struct: dt.Struct) -> Mapping[str, Sequence[int]]:
         if self._last is not None and self._last[0] is struct:
             return self._last[1]
         found: dict[str, list[int]] = {}
@@ -176,18 +163,17 @@ def mark_outer(expr: Expr) -> Expr:
 
 
 def _make_base_error(expr: Expr, origin: Origin | None) -> AnalysisError:
-    return AnalysisError(
-        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    text = (
         f'Can\'t extract a value from "{pretty(expr)}". Need a complex type [STRUCT, ARRAY, MAP] '
-        f'but got "{expr.type.sql}".',
-        origin,
+        f'but got "{expr.type.sql}".'
     )
+    return AnalysisError("INVALID_EXTRACT_BASE_FIELD_TYPE", text, origin)
 
 
 def _make_text(name: str) -> Expr:
-    return Literal(name, STRING, name)
+    return Literal(name, dt.STRING, name)
 
 
-def _has_names(given: DataType) -> bool:
+def _has_names(given: dt.DataType) -> bool:
     """Whether its parts are named: a struct, or an array of some."""
-    return isinstance(given.element if isinstance(given, Array) else given, Struct)
+    return isinstance(given.element if isinstance(given, dt.Array) else given, dt.Struct)

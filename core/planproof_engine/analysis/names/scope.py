@@ -10,10 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Column,
-    Variable,
-)
+from planproof_engine.expr import Column, Variable
 from planproof_engine.origin import AnalysisError, Origin
 from planproof_engine.records import evolve, record
 

@@ -1,10 +1,9 @@
 """`*`, `t.*`, `s.*` over a struct, and `* EXCEPT (...)`. Source: `UnresolvedStar`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
@@ -14,7 +13,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import STRING, Struct
 
 
 def expand(star: q.Node, ctx: Context) -> list[Expr]:
@@ -52,9 +50,8 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
     if isinstance(node, (q.Alias, q.Aliases)) and isinstance(drop_parentheses(node.operand), q.Star):
-        raise ctx.env.make_error(
-            "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
-        )
+        text = "Invalid usage of '*' in expression `alias`: a star takes no name."
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, node)
 
 
 def refuse_counted_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
@@ -62,11 +59,8 @@ def refuse_counted_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     group = node.group
     members = [m for m in group.keys if is_position(m)] if group is not None and group.with_kind is None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.make_error(
-            "STAR_GROUP_BY_POS",
-            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
-            members[0],
-        )
+        text = "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used."
+        raise ctx.env.make_error("STAR_GROUP_BY_POS", text, members[0])
 
 
 def _holds_star(node: q.Node, ctx: Context) -> bool:
@@ -113,8 +107,7 @@ def _may_backtrack(pattern: str) -> bool:
 
 
 def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
-    columns = ctx.scope.find_qualified(parts)
-    if columns:
+    if columns := ctx.scope.find_qualified(parts):
         return list(columns)
     outer = ctx.scope.outer
     while outer is not None:
@@ -125,23 +118,19 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     found = ctx.env.fields.resolve(parts, ctx.scope, ctx.env.origin(star))
     if found is not None and found[0] in ctx.time_windows.values():
         found = None  # A star is expanded before `TimeWindowing` makes the column.
-    if found is not None and isinstance(found[0].type, Struct):
+    if found is not None and isinstance(found[0].type, dt.Struct):
         return _list_fields(found[0], found[0].type)
     if found is not None:
-        raise ctx.env.make_error(
-            "_LEGACY_ERROR_TEMP_1050", f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`.", star
-        )
+        said = f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1050", said, star)
     if is_of_files(parts, ctx):
         raise make_unresolved_error(tuple(parts), ctx, star)
     names = ", ".join(c.name for c in ctx.scope.columns)
-    raise ctx.env.make_error(
-        "CANNOT_RESOLVE_STAR_EXPAND",
-        f"Cannot resolve {'.'.join(parts)}.* given input columns [{names}].",
-        star,
-    )
+    text = f"Cannot resolve {'.'.join(parts)}.* given input columns [{names}]."
+    raise ctx.env.make_error("CANNOT_RESOLVE_STAR_EXPAND", text, star)
 
 
-def _list_fields(struct: Expr, data_type: Struct) -> list[Expr]:
+def _list_fields(struct: Expr, data_type: dt.Struct) -> list[Expr]:
     return [
         Alias(GetField(struct, at, f.type, struct.nullable or f.nullable), f.name, fresh_id())
         for at, f in enumerate(data_type.fields)
@@ -197,10 +186,9 @@ def _is_whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:
 def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> Expr:
     """The struct built anew from the fields that are left."""
     data_type = struct.type
-    if not isinstance(data_type, Struct):
-        raise ctx.env.make_error(
-            "INVALID_EXTRACT_BASE_FIELD_TYPE", f'Can\'t extract a field from "{data_type.sql}".', star
-        )
+    if not isinstance(data_type, dt.Struct):
+        text = f'Can\'t extract a field from "{data_type.sql}".'
+        raise ctx.env.make_error("INVALID_EXTRACT_BASE_FIELD_TYPE", text, star)
     by_field: dict[int, list[tuple[str, ...]]] = {}
     for name, *rest in paths:
         by_field.setdefault(ctx.env.fields.ordinal(data_type, name, ctx.env.origin(star)), []).append(tuple(rest))
@@ -212,5 +200,5 @@ def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Contex
             if _is_whole(by_field[at], star, ctx):
                 continue
             value = Alias(_prune(value, by_field[at], star, ctx), field.name, fresh_id())
-        members += [Literal(field.name, STRING, field.name), value]
+        members += [Literal(field.name, dt.STRING, field.name), value]
     return call("named_struct", members, ctx, star)

@@ -3,8 +3,6 @@
 Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeGuard
 
@@ -102,9 +100,8 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
     """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
     found = content(bound)
     if found & WINDOW:
-        raise env.make_error(
-            "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", f"Window functions are not allowed in the {clause} clause.", node
-        )
+        text = f"Window functions are not allowed in the {clause} clause."
+        raise env.make_error("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, node)
     refuse_generator(found, clause, node, env)
     if found & AGGREGATE and clause == "WHERE":
         env.refuse_late(
@@ -117,11 +114,8 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
 def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) -> None:
     """Raises where a generator stands in a clause that takes none."""
     if found & GENERATOR:
-        raise env.make_error(
-            "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
-            f"Generators are not supported outside the SELECT clause, but found one in {clause}.",
-            node,
-        )
+        text = f"Generators are not supported outside the SELECT clause, but found one in {clause}."
+        raise env.make_error("UNSUPPORTED_GENERATOR.OUTSIDE_SELECT", text, node)
 
 
 def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None:
@@ -134,11 +128,8 @@ def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None
         windows = [w for w in bound.walk() if isinstance(w, Window)]
         if any(_OF_CATEGORY.get(_category(k)) == GENERATOR for w in windows for k in (*w.partition, *w.order)):
             raise env.make_unknown("a generator as a key of a window", node)
-        raise env.make_error(
-            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
-            f'A generator cannot stand inside an expression, but found "{pretty(bound)}".',
-            node,
-        )
+        text = f'A generator cannot stand inside an expression, but found "{pretty(bound)}".'
+        raise env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
 
 
 def _category(key: Expr) -> Category | None:
@@ -154,12 +145,11 @@ def refuse_outer(exprs: Iterable[Expr], what: str, node: q.Node, env: Environmen
             continue
         if found & AGGREGATE:
             _refuse_mixed(expr, node, env)
-        raise env.make_error(
-            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_REFERENCE",
+        text = (
             f"Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: {what} "
-            f'"{pretty(expr)}".',
-            node,
+            f'"{pretty(expr)}".'
         )
+        raise env.make_error("UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_REFERENCE", text, node)
 
 
 _PADDED = {LEFT: (False, True), LEFT_SEMI: (False, True), LEFT_ANTI: (False, True), RIGHT: (True, False)}

@@ -4,8 +4,6 @@ Source: `CheckAnalysis.checkCorrelationsInSubquery` and `checkAggregateInScalarS
 what is refused here, and check at run time that a scalar subquery gives one row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from planproof_engine.analysis.context import Environment
@@ -51,24 +49,19 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
         _refuse_unequal(plan, used, node, env)
     for part in plan.walk():
         if isinstance(part, Project) and not united and any(_uses(i, used) for i in part.items):
-            raise env.make_error(
-                f"{_CATEGORY}.CORRELATED_REFERENCE",
-                "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses.",
-                node,
-            )
+            text = "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses."
+            raise env.make_error(f"{_CATEGORY}.CORRELATED_REFERENCE", text, node)
         if _is_closed(part, united) and outer_references(part):
-            raise env.make_error(
-                f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
-                "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation.",
-                node,
+            text = (
+                "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation."
             )
+            raise env.make_error(f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED", text, node)
         if isinstance(part, Join) and part.condition is not None and _uses(part.condition, used):
-            raise env.make_error(
-                f"{_CATEGORY}.CORRELATED_REFERENCE",
+            text = (
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: "
-                f'"{pretty(part.condition)}".',
-                node,
+                f'"{pretty(part.condition)}".'
             )
+            raise env.make_error(f"{_CATEGORY}.CORRELATED_REFERENCE", text, node)
 
 
 def _uses(expr: Expr, outer: set[int]) -> bool:
@@ -82,11 +75,8 @@ def _refuse_unequal(plan: Plan, outer: set[int], node: q.Node, env: Environment)
             conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
             for condition in conditions:
                 if _uses(condition, outer) and not _is_equality(condition):
-                    raise env.make_error(
-                        f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
-                        f'Correlated column is not allowed in predicate: "{pretty(condition)}".',
-                        node,
-                    )
+                    text = f'Correlated column is not allowed in predicate: "{pretty(condition)}".'
+                    raise env.make_error(f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE", text, node)
 
 
 def _is_equality(condition: Expr) -> bool:
@@ -127,20 +117,14 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
         raise make_must_aggregate_error(node, env)
     grouped = {e.id for g in aggregate.groups for e in g.walk() if isinstance(e, Column)}
     if grouped - set(_correlated_columns(plan)):
-        raise env.make_error(
-            f"{_CATEGORY}.NON_CORRELATED_COLUMNS_IN_GROUP_BY",
-            "A GROUP BY clause in a scalar correlated subquery cannot contain non-correlated columns.",
-            node,
-        )
+        text = "A GROUP BY clause in a scalar correlated subquery cannot contain non-correlated columns."
+        raise env.make_error(f"{_CATEGORY}.NON_CORRELATED_COLUMNS_IN_GROUP_BY", text, node)
 
 
 def make_must_aggregate_error(node: q.Node, env: Environment) -> Exception:
     """The error for a correlated scalar subquery that may give several rows."""
-    return env.make_error(
-        f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY",
-        "Correlated scalar subqueries must be aggregated to return at most one row.",
-        node,
-    )
+    text = "Correlated scalar subqueries must be aggregated to return at most one row."
+    return env.make_error(f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY", text, node)
 
 
 def has_one_row(plan: Plan) -> bool:

@@ -4,8 +4,6 @@ An error that `CheckAnalysis` raises is reported only where no rule raised one, 
 Source: `ResolveReferences`, `ExtractWindowExpressions`, `UnresolvedSubqueryColumnAliases`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 
@@ -141,15 +139,8 @@ def is_of_aggregate(error: AnalysisError) -> bool:
 
 def is_of_typed(error: AnalysisError) -> bool:
     """Whether it is one of `CheckAnalysis` about a plan in which all names and types are known."""
-    return error.condition.startswith(
-        (
-            "MISSING_",
-            "SCALAR_",
-            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
-            "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
-            "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-        )
-    )
+    of_calls = ("DISTINCT_WINDOW_FUNCTION_UNSUPPORTED", "EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+    return error.condition.startswith(("MISSING_", "SCALAR_", "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY", *of_calls))
 
 
 def bind_both(left: Callable[[], Plan], right: Callable[[], Plan]) -> tuple[Plan, Plan]:

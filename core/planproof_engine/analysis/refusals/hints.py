@@ -3,8 +3,6 @@
 Source: `ResolveHints.ResolveCoalesceHints`. The columns are those of the block or of what it reads.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import TypeGuard
@@ -21,8 +19,7 @@ _ORDERED = ("repartition", "repartition_by_range", "rebalance")
 
 def refuse_hints(hint: q.Hint, items: Sequence[Expr], ctx: Context) -> None:
     """Refuses a hint's arguments as Spark does, before it plans anything; a hint of another name is a warning to it."""
-    error = find_miswritten_hint(hint, ctx.env)
-    if error is not None:
+    if (error := find_miswritten_hint(hint, ctx.env)) is not None:
         raise error
     shown = {ctx.key(i.name) for i in items if isinstance(i, (Alias, Column))}
     for call in hint.calls:

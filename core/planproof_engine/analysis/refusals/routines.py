@@ -1,7 +1,5 @@
 """Functions by name: the schema of Spark's own, and the error for one that does not exist."""
 
-from __future__ import annotations
-
 import difflib
 
 from planproof_engine.analysis.context import Environment
@@ -26,20 +24,16 @@ def make_unresolved_error(name: str, node: q.Node, env: Environment) -> Analysis
     if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
         del schema[0]
     if len(schema) > 1 and not env.conf.databricks:
-        return env.make_error(
-            "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",
-            node,
-        )
+        text = f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}."
+        return env.make_error("REQUIRES_SINGLE_PART_NAMESPACE", text, node)
     parts = ".".join(f"`{p}`" for p in name.split("."))
     close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
     hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
-    return env.make_error(
-        "UNRESOLVED_ROUTINE",
+    text = (
         f"Cannot resolve routine {parts} on search path "
-        f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}",
-        node,
+        f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}"
     )
+    return env.make_error("UNRESOLVED_ROUTINE", text, node)
 
 
 def make_missing_error(name: str, node: q.Node, env: Environment) -> Exception:

@@ -4,11 +4,10 @@ functions that the item calls. It corrects a column's own flag later, but no fla
 Source: `ResolveSQLFunctions`, `SQLFunctionExpression.nullable`, `UpdateAttributeNullability`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from operator import is_
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.analysis.context import Environment
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Window, is_aggregate
@@ -16,7 +15,6 @@ from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
 from planproof_engine.records import evolve
-from planproof_engine.types.nodes import Nested, as_nullable, loosen
 
 
 def is_of_routine(expr: Expr, env: Environment) -> bool:
@@ -95,7 +93,7 @@ def _replace(plan: Plan, old: Plan, new: Plan) -> Plan:
 
 def _loosen(item: Expr, env: Environment, is_early: Callable[[Expr], bool]) -> Expr:
     """The item with the flags within its type that it has where `is_early` is true of what may be null for now."""
-    if not isinstance(item, Alias) or not isinstance(item.type, Nested) or not any(map(is_early, item.child.walk())):
+    if not isinstance(item, Alias) or not isinstance(item.type, dt.Nested) or not any(map(is_early, item.child.walk())):
         return item
 
     def mark(e: Expr) -> Expr:
@@ -113,10 +111,10 @@ def _recompute(expr: Expr, env: Environment) -> Expr:
             return e
         nullable = e.nullable or e.function.nullable(e.args, env.conf)
         found = e.type
-        if isinstance(found, Nested) and any(isinstance(a, Lambda) for a in e.args):
-            found = as_nullable(found)
-        elif isinstance(found, Nested) and callable(e.function.returns):
-            found = loosen(found, e.function.returns(e.args, env.conf))
+        if isinstance(found, dt.Nested) and any(isinstance(a, Lambda) for a in e.args):
+            found = dt.as_nullable(found)
+        elif isinstance(found, dt.Nested) and callable(e.function.returns):
+            found = dt.loosen(found, e.function.returns(e.args, env.conf))
         return evolve(e, nullable=nullable, type=found)
 
     return transform_up(expr, change)

@@ -1,9 +1,8 @@
 """`EXECUTE IMMEDIATE text USING values`: the query in the text. Source: `ResolveExecuteImmediate`."""
 
-from __future__ import annotations
-
 import re
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import fold, literal_sql, text_of
@@ -17,7 +16,6 @@ from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.markers import replace_markers
 from planproof_engine.sql.parse import parse, parse_statement
-from planproof_engine.types import FLOAT, STRING
 
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
@@ -65,18 +63,14 @@ def _bind_arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
         alias = argument.alias.text if isinstance(argument, q.Alias) else None
         value = argument.operand if isinstance(argument, q.Alias) else argument
         if isinstance(value, q.Subquery):
-            raise ctx.env.make_error(
-                "UNSUPPORTED_EXPR_FOR_PARAMETER",
-                "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
-                argument,
-            )
+            text = "A query parameter contains unsupported expression. Parameters can either be variables or literals."
+            raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_PARAMETER", text, argument)
         if alias is not None and any(alias.lower() == other for other, _ in found):
-            raise ctx.env.make_error(
-                "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
+            text = (
                 f"The USING clause of this EXECUTE IMMEDIATE command contained multiple arguments with same alias "
-                f"(`{alias}`), which is invalid.",
-                argument,
+                f"(`{alias}`), which is invalid."
             )
+            raise ctx.env.make_error("EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES", text, argument)
         name = argument.parts[-1].text if isinstance(argument, q.Column) else alias
         bound = _write_value(bind(value, ctx), ctx)
         if ctx.conf.before("4.1"):
@@ -105,9 +99,9 @@ def _write_value(value: Expr, ctx: Context) -> Expr:
         if not isinstance(found, Literal):
             raise Unknown("EXECUTE IMMEDIATE with a computed value")
         value = value if found.value is None else found
-    if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
+    if not isinstance(value, Literal) or value.type != dt.FLOAT or value.value is None:
         return value
-    return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
+    return evolve(cast(Literal(value.text, dt.STRING, value.text), dt.FLOAT, ctx.conf, written=True), nullable=True)
 
 
 def _match_parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
@@ -115,19 +109,13 @@ def _match_parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environ
     markers = list(tree.find_all(q.Placeholder))
     unnamed = sorted(m.span[0] for m in markers if not m.name)
     if unnamed and len(unnamed) < len(markers):
-        raise env.make_error(
-            "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
-            "Parameterized query must either use positional, or named parameters, but not both.",
-            node,
-        )
+        text = "Parameterized query must either use positional, or named parameters, but not both."
+        raise env.make_error("INVALID_QUERY_MIXED_QUERY_PARAMETERS", text, node)
     if unnamed:
         return {f"?{at}": value for at, (_, value) in zip(unnamed, given)}
     if markers and any(name is None for name, _ in given):
-        raise env.make_error(
-            "ALL_PARAMETERS_MUST_BE_NAMED",
-            "Using name parameterized queries requires all parameters to be named.",
-            node,
-        )
+        text = "Using name parameterized queries requires all parameters to be named."
+        raise env.make_error("ALL_PARAMETERS_MUST_BE_NAMED", text, node)
     return {name: value for name, value in given if name is not None}
 
 

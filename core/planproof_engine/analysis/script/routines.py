@@ -3,12 +3,11 @@
 Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import find_row
@@ -26,7 +25,6 @@ from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import CreateFunction
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import BOOLEAN, DataType
 from planproof_engine.types.kinds import ANY
 
 _WITHOUT_ROUTINES = {
@@ -76,20 +74,16 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     if routine.makes_table or routine.node.body is None:
         unseen = ctx.lacks("table functions called as what they are")
         raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
-    refuse_modifiers(_function(routine.name, BOOLEAN, True), node, ctx)
+    refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
-        )
+        said = f"Using SQL function `{routine.name}` in {operator} is not supported."
+        raise ctx.env.make_error("UNSUPPORTED_SQL_UDF_USAGE", said, node)
     args, columns = _bind_arguments(routine, node, ctx)
     around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
     if ctx.lambdas is not None or around:
-        raise ctx.env.make_error(
-            "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
-            f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
-            node,
-        )
+        text = f"Lambda function with the SQL function `{routine.name}` in a higher order function."
+        raise ctx.env.make_error("UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF", text, node)
     body = _bind_body(routine, columns, ctx)
     returns = routine.node.returns
     # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
@@ -123,11 +117,8 @@ def call_table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
     if declared:
         if len(declared) != len(plan.output):
-            raise ctx.env.make_error(
-                "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
-                f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
-                node,
-            )
+            text = f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}."
+            raise ctx.env.make_error("USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH", text, node)
         typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
     qualifier = (routine.name.split(".")[-1],)
     output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _keep_evidence(e)) for name, e in typed)
@@ -187,29 +178,25 @@ def _bind_default(parameter: q.ColumnDef, routine: Routine, ctx: Context) -> Exp
     return None if parameter.default is None else bind(parameter.default, Context(env, Scope(())))
 
 
-def _type_of(column: q.ColumnDef) -> DataType:
+def _type_of(column: q.ColumnDef) -> dt.DataType:
     assert column.type is not None
     return column.type.data_type
 
 
 def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
     wanted = len(routine.node.parameters)
-    return ctx.env.make_error(
-        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}.",
-        node,
-    )
+    text = f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}."
+    return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
 
 
-def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
-    refused = check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
-    if refused is not None:
+def _cast(value: Expr, target: dt.DataType, node: q.Node, ctx: Context) -> Expr:
+    if (refused := check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")) is not None:
         raise ctx.env.make_mismatch_error(refused, node)
     return cast_unless_equal(value, target, ctx.conf)
 
 
 @cache
-def _function(name: str, returns: DataType, nullable: bool) -> Signature:
+def _function(name: str, returns: dt.DataType, nullable: bool) -> Signature:
     """A stand-in for the function, one for equal calls: nothing is promised of what it may do when it runs."""
     rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
     return Signature(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)

@@ -3,12 +3,11 @@
 Statements that change neither schemas nor names are passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -30,7 +29,6 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse_statement
 from planproof_engine.sql.variables import substitute
-from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
 from planproof_engine.types.ddl import from_json
 
 Columns = Sequence[Sequence[Any]]
@@ -73,7 +71,7 @@ def _report(name: str, columns: Columns, env: Environment) -> None:
     inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
     try:
         typed = [(str(n), _take_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
-    except TypeSyntaxError as error:
+    except dt.TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
     env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
 
@@ -87,15 +85,15 @@ def _full_name(parts: tuple[str, ...], env: Environment) -> str:
     return join_name(p.lower() for p in parts)
 
 
-def _take_flags(form: Any, inferred: DataType | None) -> DataType:
+def _take_flags(form: Any, inferred: dt.DataType | None) -> dt.DataType:
     """The reported type, with the nested flags of the inferred one where they are the same type.
 
     Spark's JSON form of a nested type, an object, says its flags itself.
     """
     if isinstance(form, Mapping):
         return from_json(form)
-    reported = parse_type(str(form))
-    if inferred is not None and as_nullable(inferred) == as_nullable(reported):
+    reported = dt.parse_type(str(form))
+    if inferred is not None and dt.as_nullable(inferred) == dt.as_nullable(reported):
         return inferred
     return reported
 
@@ -141,7 +139,7 @@ def _use(node: c.Use, env: Environment, known: Known) -> Environment:
 
 def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
     ctx = Context(env, Scope(()))
-    value = bind(node.default, ctx) if node.default is not None else Literal(None, VOID, "NULL")
+    value = bind(node.default, ctx) if node.default is not None else Literal(None, dt.VOID, "NULL")
     target = node.type.data_type if node.type is not None else value.type
     variables = dict(env.variables)
     for name in node.names:
@@ -259,9 +257,9 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
         return env
     if node.query is not None:
         plan = bind_query(node.query, env, None)
-        columns = [(f.name, as_nullable(f.type), True) for f in plan.schema]
+        columns = [(f.name, dt.as_nullable(f.type), True) for f in plan.schema]
     else:
-        columns = [(d.name.text, as_nullable(d.type.data_type), True) for d in node.columns if d.type is not None]
+        columns = [(d.name.text, dt.as_nullable(d.type.data_type), True) for d in node.columns if d.type is not None]
     env.catalog.add(_full_name(parts, env), columns)
     return env
 

@@ -3,15 +3,13 @@
 Spark keeps a view's text and reads it anew wherever the view is used, in the namespace in which it was created.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
+from planproof_engine import types as dt
 from planproof_engine.analysis.context import Environment
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType
 from planproof_engine.types.casts import can_cast, can_up_cast
 
 
@@ -27,7 +25,7 @@ class View:
     name: str
     query: q.Query
     text: str
-    columns: tuple[tuple[str, DataType], ...]
+    columns: tuple[tuple[str, dt.DataType], ...]
     namespace: tuple[str, ...]
     binding: str
 
@@ -56,8 +54,7 @@ def _find_problem(view: View, env: Environment) -> tuple[str, str] | None:
     if view.binding == "EVOLUTION":
         return None
     names = [name for name, _ in view.columns]
-    missing = next((name for name in names if name.lower() not in found), None)
-    if missing is not None:
+    if (missing := next((name for name in names if name.lower() not in found), None)) is not None:
         return (
             "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
             f"The SQL query of view `{view.name}` has an incompatible schema change and column {missing} cannot be "
@@ -68,7 +65,7 @@ def _find_problem(view: View, env: Environment) -> tuple[str, str] | None:
 
 
 def _find_type_problem(
-    view: View, name: str, found: DataType, stored: DataType, env: Environment
+    view: View, name: str, found: dt.DataType, stored: dt.DataType, env: Environment
 ) -> tuple[str, str] | None:
     """Why the view cannot take a column's new type."""
     if view.binding == "BINDING" and not can_up_cast(found, stored):

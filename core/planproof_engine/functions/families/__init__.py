@@ -36,39 +36,9 @@ from planproof_engine.functions.families import (
 )
 from planproof_engine.functions.families.line import Table
 
-FAMILIES: tuple[Table, ...] = (
-    operators.TABLE,
-    reflection.TABLE,
-    lambdas.TABLE,
-    constructors.TABLE,
-    collections.TABLE,
-    items.TABLE,
-    maps.TABLE,
-    semistructured.TABLE,
-    variants.TABLE,
-    aggregates.TABLE,
-    datetime.TABLE,
-    times.TABLE,
-    timewindows.TABLE,
-    vectors.TABLE,
-    moments.TABLE,
-    intervals.TABLE,
-    datefields.TABLE,
-    generators.TABLE,
-    geo.TABLE,
-    math.TABLE,
-    bitwise.TABLE,
-    casts.TABLE,
-    conditional.TABLE,
-    strings.TABLE,
-    sketches.TABLE,
-    statistics.TABLE,
-    patterns.TABLE,
-    encoding.TABLE,
-    numbers.TABLE,
-    misc.TABLE,
-    syntax.TABLE,
-    external.TABLE,
+_MODULES = (
+    operators, reflection, lambdas, constructors, collections, items, maps, semistructured, variants, aggregates, datetime, times,
+    timewindows, vectors, moments, intervals, datefields, generators, geo, math, bitwise, casts, conditional, strings, sketches,
+    statistics, patterns, encoding, numbers, misc, syntax, external,
 )
-
-__all__ = ["FAMILIES"]
+FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)

@@ -1,100 +1,69 @@
 """Aggregate and window functions. Source: `catalyst.expressions.aggregate`, `windowExpressions.scala`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, VOLATILE, Frame, Magnitude, some
-from planproof_engine.functions.bind import cast, cast_argument, make_input_mismatch, make_types_mismatch
+from planproof_engine.functions.bind import cast, cast_argument, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, checks, foldable, is_foldable
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    CALENDAR_INTERVAL,
-    DOUBLE,
-    INT,
-    LONG,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    Array,
-    DataType,
-    Decimal,
-    Interval,
-    Map,
-    String,
-    is_integral,
-    is_numeric,
-    is_string,
-    same_type,
-    walk,
+from planproof_engine.functions.families.line import (
+    Pretty,
+    Table,
+    array_at,
+    array_of,
+    fn,
+    lines,
+    lit,
+    prints_first,
+    type_of,
+)
+from planproof_engine.functions.families.rules import (
+    at_once,
+    cast_implicitly,
+    check_inputs,
+    checks,
+    foldable,
+    is_foldable,
+    must,
+    uncast,
+    wants,
 )
 from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
-Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
 
 
-def _grouping_id(args: Args, conf: Conf) -> DataType:
-    return INT if conf.integer_grouping_id else LONG
-
-
-def _sum_type(args: Args, conf: Conf) -> DataType:
+def _sum_type(args: Args, conf: Conf) -> dt.DataType:
     given = args[0].type
-    if isinstance(given, Decimal):
+    if isinstance(given, dt.Decimal):
         return bound_decimal(given.precision + 10, given.scale)
-    if isinstance(given, Interval):
+    if isinstance(given, dt.Interval):
         return given
-    return LONG if is_integral(given) else DOUBLE
+    return dt.LONG if dt.is_integral(given) else dt.DOUBLE
 
 
-def average_type(args: Args, conf: Conf) -> DataType:
+def average_type(args: Args, conf: Conf) -> dt.DataType:
     """`Average.resultType`."""
     given = args[0].type
-    if isinstance(given, Decimal):
+    if isinstance(given, dt.Decimal):
         return bound_decimal(given.precision + 4, given.scale + 4)
-    if isinstance(given, Interval):
-        return Interval("year", "month") if given.year_month else Interval("day", "second")
-    return DOUBLE
+    if isinstance(given, dt.Interval):
+        return dt.Interval("year", "month") if given.year_month else dt.Interval("day", "second")
+    return dt.DOUBLE
 
 
 def _cast_to_seconds(args: list[Expr], conf: Conf) -> list[Expr]:
     """A timestamp is summed as seconds."""
-    return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
-
-
-def _check_count(args: Args, conf: Conf) -> Mismatch | None:
-    if args or conf.parameterless_count:
-        return None
-    return Mismatch("WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0.")
-
-
-def _collect_type(args: Args, conf: Conf) -> DataType:
-    return Array(args[0].type, False)
+    return [cast(a, dt.DOUBLE, conf) if a.type == dt.TIMESTAMP else a for a in args]
 
 
 def _orderable_at(at: int) -> Check:
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        given = args[at].type
-        if is_orderable(given):
-            return None
-        return Mismatch("INVALID_ORDERING_TYPE", f'The function does not support ordering on type "{given.sql}".')
-
-    return check
-
-
-def _offset_nullable(args: Args, conf: Conf) -> bool:
-    """`FrameLessOffsetWindowFunction.nullable`: beyond the window stands the default, which is NULL unless said."""
-    return args[0].nullable or len(args) < 3 or args[2].nullable
+    return must(lambda args, conf: is_orderable(args[at].type), "INVALID_ORDERING_TYPE", f'The function does not support ordering on type "{{{at}}}".')
 
 
 def _upper(call: Call, pretty: Pretty) -> str:
@@ -109,22 +78,22 @@ def _print_first(call: Call, pretty: Pretty) -> str:
 
 def _bit_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A bare NULL among bits is an int."""
-    return [Literal(None, INT, "NULL") if a.type == VOID else a for a in args]
+    return [Literal(None, dt.INT, "NULL") if a.type == dt.VOID else a for a in args]
 
 
 def _by_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [*args[:2], *cast_implicitly(args[2:], (INT,), conf)]
+    return [*args[:2], *cast_implicitly(args[2:], (dt.INT,), conf)]
 
 
-def _by_type(args: Args, conf: Conf) -> DataType:
+def _by_type(args: Args, conf: Conf) -> dt.DataType:
     """With a count, `max_by(x, y, k)` is an array of the k best."""
-    return args[0].type if len(args) < 3 else Array(args[0].type, True)
+    return args[0].type if len(args) < 3 else dt.Array(args[0].type, True)
 
 
 def _by_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 3:
         return _orderable_at(1)(args, conf)
-    refused = check_inputs(args, (None, None, INT)) or foldable(2)(args, conf) or _orderable_at(1)(args, conf)
+    refused = checks(uncast(None, None, dt.INT), foldable(2), _orderable_at(1))(args, conf)
     return refused or (None if _whole_number(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
 
 
@@ -134,19 +103,14 @@ def _whole_number(arg: Expr) -> int:
 
 
 def _positive(place: int) -> Check:
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        if _whole_number(args[place]) > 0:
-            return None
-        return Mismatch("VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
-
-    return check
+    return must(lambda args, conf: _whole_number(args[place]) > 0, "VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
 
 
-def _check_flag(args: Args, conf: Conf) -> Mismatch | None:
-    """Whether to ignore nulls is a boolean literal."""
-    if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == BOOLEAN and args[1].value is not None):
-        return None
-    return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
+_check_flag = must(
+    lambda args, conf: len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == dt.BOOLEAN and args[1].value is not None),
+    "_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.",
+)
+"""Whether to ignore nulls is a boolean literal."""
 
 
 def _print_collect(call: Call, pretty: Pretty) -> str:
@@ -154,38 +118,25 @@ def _print_collect(call: Call, pretty: Pretty) -> str:
     return f"{name} RESPECT NULLS" if call.respect_nulls else name
 
 
-def _check_set_items(args: Args, conf: Conf) -> Mismatch | None:
-    """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
-    if any(isinstance(t, Map) or (isinstance(t, String) and not _compares_by_bytes(t)) for t in walk(args[0].type)):
-        return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
-    return None
+def _compares(t: dt.DataType) -> bool:
+    """Whether a set can compare it: no map, and no string of a collation in which other bytes are equal."""
+    return not isinstance(t, dt.Map) and not (isinstance(t, dt.String) and t.collation not in (None, "UTF8_BINARY"))
 
 
-def _compares_by_bytes(t: String) -> bool:
-    return t.collation is None or t.collation == "UTF8_BINARY"
-
-
-def _union_type(args: Args, conf: Conf) -> DataType:
-    given = args[0].type
-    assert isinstance(given, Array)
-    return Array(given.element, False)
-
-
-def _check_array(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Array) else make_input_mismatch(0, args[0], "ARRAY")
+_check_set_items = must(lambda args, conf: all(map(_compares, dt.walk(args[0].type))), "UNSUPPORTED_INPUT_TYPE", 'collect_set() cannot take a "{0}".')
 
 
 def _listagg_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The delimiter is a string, or bytes between bytes."""
     value, delimiter = args
     value = cast_argument(value, _TEXT, Coerce.IMPLICIT, conf)
-    return [value, delimiter if delimiter.type == VOID else cast_argument(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
+    return [value, delimiter if delimiter.type == dt.VOID else cast_argument(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
 
 
 def _check_delimiter(args: Args, conf: Conf) -> Mismatch | None:
     value, delimiter = args
-    refused = check_inputs(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
-    if refused is not None or delimiter.type == VOID or same_type(delimiter.type, value.type):
+    refused = check_inputs(args, (_TEXT, None if delimiter.type == dt.VOID else _TEXT)) or foldable(1)(args, conf)
+    if refused is not None or delimiter.type == dt.VOID or dt.same_type(delimiter.type, value.type):
         return refused
     return make_types_mismatch("listagg", args)
 
@@ -201,7 +152,7 @@ def _check_deviation(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 2:
         return None
     given = args[1]
-    if not isinstance(given, Literal) or not (isinstance(given.type, Decimal) or given.type == DOUBLE):
+    if not isinstance(given, Literal) or not (isinstance(given.type, dt.Decimal) or given.type == dt.DOUBLE):
         return Mismatch("_LEGACY_ERROR_TEMP_1104", "The second argument should be a double literal.")
     return Mismatch("FAILED_FUNCTION_CALL", "The deviation is too large.", whole=True) if given.value > 0.39 else None
 
@@ -209,24 +160,19 @@ def _check_deviation(args: Args, conf: Conf) -> Mismatch | None:
 def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The default takes the value's type. The offset is not cast: Spark makes the frame of it first."""
     default, offset = args[2], args[1]
-    refused = _check_flag_at(3)(args, conf)
-    if refused is not None:
-        raise refused
+    at_once(_check_flag_at(3))(args, conf)
     given = offset.type
-    if is_foldable(offset) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
+    if is_foldable(offset) and given != dt.INT and (dt.is_numeric(given) or dt.is_string(given) or given == dt.VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
     return [*args[:2], cast_argument(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
 
 def _check_flag_at(place: int) -> Check:
     """Whether to ignore nulls is a boolean literal (of window functions)."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        if place >= len(args) or (isinstance(args[place], Literal) and args[place].type == BOOLEAN):
-            return None
-        return Mismatch("INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.")
-
-    return check
+    return must(
+        lambda args, conf: place >= len(args) or (isinstance(args[place], Literal) and args[place].type == dt.BOOLEAN),
+        "INVALID_PARAMETER_VALUE.BOOLEAN", "`ignoreNulls` expects a boolean literal.",
+    )
 
 
 def _check_offset(args: Args, conf: Conf) -> Mismatch | None:
@@ -240,32 +186,16 @@ def _check_offset(args: Args, conf: Conf) -> Mismatch | None:
 
 def _check_default(args: Args, conf: Conf) -> Mismatch | None:
     default = args[2]
-    return None if default.type == VOID else check_inputs(args, (None, None, args[0].type))
-
-
-def _check_buckets(args: Args, conf: Conf) -> Mismatch | None:
-    """The number of buckets must be an int: no other type is cast."""
-    return check_inputs(args, (INT,)) or _positive(0)(args, conf)
+    return None if default.type == dt.VOID else check_inputs(args, (None, None, args[0].type))
 
 
 def _lag_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`lag` negates a constant offset at once, which fails inside for what has no negative."""
     given = args[1].type
-    has_negative = is_numeric(given) or given in (VOID, CALENDAR_INTERVAL) or isinstance(given, Interval)
+    has_negative = dt.is_numeric(given) or given in (dt.VOID, dt.CALENDAR_INTERVAL) or isinstance(given, dt.Interval)
     if is_foldable(args[1]) and not has_negative:
         raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
     return _shift_operands(args, conf)
-
-
-def _nth_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    refused = _check_flag_at(2)(args, conf)
-    if refused is not None:
-        raise refused
-    return args
-
-
-def _print_shift(call: Call, pretty: Pretty) -> str:
-    return f"{call.shown}({', '.join(pretty(a) for a in call.args[:3])})"
 
 
 def _print_nth(call: Call, pretty: Pretty) -> str:
@@ -280,16 +210,16 @@ _COLLECTING: dict[str, Any] = {**_PICKING, "traits": VOLATILE}
 _COLLECTED: dict[str, Any] = {**_AGG, "traits": VOLATILE}
 _NTH: dict[str, Any] = {**_WIN, "traits": PURE, "modifiers": ("nulls",)}
 _SHIFTING: dict[str, Any] = {**_NTH, "traits": replace(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
-_NULL = Literal(None, VOID, "NULL")
+_NULL = Literal(None, dt.VOID, "NULL")
 _NULLS_TOO = (ANY, Optional(ANY))
 _BY = (ANY, ANY, Optional(ANY))
-_TEXT = OneOf((ANY_STRING, BINARY))
-_CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
-_OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
+_TEXT = OneOf((ANY_STRING, dt.BINARY))
+_CLOCK = OneOf((dt.TIMESTAMP, dt.TIMESTAMP_NTZ))
+_OFFSET = (Optional(ANY, _NULL), Optional(dt.INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (Many(ANY),), LONG, NEVER, check=_check_count, traits=PURE, **_AGG),
-    fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
+    fn("count", (Many(ANY),), dt.LONG, NEVER, check=must(lambda args, conf: args or conf.parameterless_count, "WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0."), traits=PURE, **_AGG),
+    fn("count_if", (dt.BOOLEAN,), dt.LONG, NEVER, traits=PURE, **_AGG),
     fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
     fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
     fn("min", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
@@ -307,29 +237,29 @@ TABLE: Table = lines(
     fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
     fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
     fn("any_value", _NULLS_TOO, type_of(0), ALWAYS, check=_check_flag, show=_print_first, **_PICKING),
-    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_union", (ANY,), _union_type, NEVER, coerce=Coerce.NONE, check=_check_array, **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_set", (ANY,), array_of(0, False), NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_union", (ANY,), lambda args, conf: dt.Array(array_at(args).element, False), NEVER, coerce=Coerce.NONE, check=wants(0, lambda t: isinstance(t, dt.Array), "ARRAY"), **_COLLECTING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_listagg_operands, check=_check_delimiter, alias=True, show=_print_listagg, modifiers=("order",), traits=VOLATILE, **_AGG),
-    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
-    fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
-    fn("stddev_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
-    fn("var_samp variance", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
-    fn("var_pop", (DOUBLE,), DOUBLE, ALWAYS, traits=PURE, **_AGG),
-    fn("row_number", (), INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _check_buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("lag", _OFFSET, type_of(0), _offset_nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
-    fn("lead", _OFFSET, type_of(0), _offset_nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=_nth_operands, check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
+    fn("approx_count_distinct", (ANY, Optional(ANY)), dt.LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
+    fn("bool_and every", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bool_or any some", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("stddev_samp stddev std", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("stddev_pop", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("var_samp variance", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
+    fn("var_pop", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, traits=PURE, **_AGG),
+    fn("row_number", (), dt.INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("dense_rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("percent_rank", (Many(ANY),), dt.DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("cume_dist", (), dt.DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
+    fn("ntile", (Optional(ANY, lit(1)),), dt.INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(dt.INT), _positive(0)), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("lag", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
+    fn("lead", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
+    fn("nth_value", (ANY, dt.INT, Optional(ANY)), type_of(0), ALWAYS, coerces=at_once(_check_flag_at(2)), check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), _grouping_id, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping", (ANY,), dt.BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), lambda args, conf: dt.INT if conf.integer_grouping_id else dt.LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

@@ -1,24 +1,16 @@
 """Bits. Source: `bitwiseExpressions.scala`, `mathExpressions.scala`, `bitmapExpressions.scala`."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch
+from planproof_engine import types as dt
+from planproof_engine.expr.function import EITHER, Coerce
 from planproof_engine.expr.nodes import Call
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.families.line import Table, fn, lines, type_of
-from planproof_engine.functions.families.rules import Pretty, check_inputs
-from planproof_engine.types import BINARY, BOOLEAN, BYTE, INT, LONG
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, type_of
+from planproof_engine.functions.families.rules import uncast
 from planproof_engine.types.kinds import INTEGRAL, OneOf
 
-
-def _check_binary(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, [BINARY])
-
-
-_SHIFTED = OneOf((INT, LONG))
+_SHIFTED = OneOf((dt.INT, dt.LONG))
 
 
 def _shift(name: str, symbol: str) -> Table:
@@ -29,15 +21,16 @@ def _shift(name: str, symbol: str) -> Table:
         return f"({left} {symbol} {right})" if call.shown == symbol else f"{call.shown}({left}, {right})"
 
     own: dict[str, Any] = {"alias": True, "show": show, "traits": PURE}
-    return fn(f"{name} {symbol}", (_SHIFTED, INT), type_of(0), EITHER, **own)
+    return fn(f"{name} {symbol}", (_SHIFTED, dt.INT), type_of(0), EITHER, **own)
+
 
 TABLE: Table = lines(
-    fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, traits=RAISES),
+    fn("bit_count", (OneOf((INTEGRAL, dt.BOOLEAN)),), dt.INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("bit_get getbit", (INTEGRAL, dt.INT), dt.BYTE, EITHER, alias=True, traits=RAISES),
     _shift("shiftleft", "<<"),
     _shift("shiftright", ">>"),
     _shift("shiftrightunsigned", ">>>"),
-    fn("bitmap_bit_position", (LONG,), LONG, EITHER, traits=PURE),
-    fn("bitmap_bucket_number", (LONG,), LONG, EITHER, traits=PURE),
-    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_check_binary, traits=PURE),
+    fn("bitmap_bit_position", (dt.LONG,), dt.LONG, EITHER, traits=PURE),
+    fn("bitmap_bucket_number", (dt.LONG,), dt.LONG, EITHER, traits=PURE),
+    fn("bitmap_count", (dt.BINARY,), dt.LONG, EITHER, coerce=Coerce.NONE, check=uncast(dt.BINARY), traits=PURE),
 )

@@ -1,11 +1,10 @@
 """Functions that choose among values by NULL or NaN. Source: `nullExpressions.scala`, `predicates.scala`,
 `StringDecode`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Expr, Literal
@@ -15,15 +14,8 @@ from planproof_engine.functions.bind import cast_to_common, cast_unless_same
 from planproof_engine.functions.collation import collate_arguments, collate_shared
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import cast_branches, check_branches, comparable_operands
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
-from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merge_types, merged_type, one_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
-
-
-def _find_first_evidence(args: Args) -> str | None:
-    """Coalesce holds no null where one of its arguments holds none."""
-    return next((x.evidence for x in args if x.evidence), None)
-
 
 _equal = comparable_operands("=")
 
@@ -33,36 +25,20 @@ def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
     return _equal(a.equality(collate_arguments("=", args, conf), conf), conf)
 
 
-def _check_nullif(args: Args, conf: Conf) -> Mismatch | None:
-    return _equal(a.equality(collate_shared("=", args, conf), conf), conf)
-
-
-def _zero_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_to_common([args[0], lit(0)], conf)[:1]
-
-
-def _check_zero(args: Args, conf: Conf) -> Mismatch | None:
-    return one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf)
-
-
-def _check_zero_comparison(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_comparison([args[0], lit(0)], conf)
-
-
 def _nanvl_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`NaNvl`: a float beside a double becomes a double, NULL takes the other's type."""
     left, right = cast_implicitly(args, [_FRACTION, _FRACTION], conf)
-    if args[1].type == VOID:
+    if args[1].type == dt.VOID:
         return [left, cast_unless_same(args[1], left.type, conf)]
-    if DOUBLE in (left.type, right.type) and FLOAT in (left.type, right.type):
-        return [cast_unless_same(left, DOUBLE, conf), cast_unless_same(right, DOUBLE, conf)]
+    if dt.DOUBLE in (left.type, right.type) and dt.FLOAT in (left.type, right.type):
+        return [cast_unless_same(left, dt.DOUBLE, conf), cast_unless_same(right, dt.DOUBLE, conf)]
     return [left, right]
 
 
-_FRACTION = OneOf((DOUBLE, FLOAT))
+_FRACTION = OneOf((dt.DOUBLE, dt.FLOAT))
 
 
-_NULL_TEXT = Literal(None, STRING, "NULL")
+_NULL_TEXT = Literal(None, dt.STRING, "NULL")
 """What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
 
 
@@ -74,7 +50,7 @@ def _decode_values(args: Args) -> list[Expr]:
 
 def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
-        return cast_implicitly(args, [BINARY, ANY_STRING], conf)
+        return cast_implicitly(args, [dt.BINARY, ANY_STRING], conf)
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
     values = iter(collate_arguments("coalesce", cast_to_common([*_decode_values(args), *missing], conf), conf, keep=True))
     rest = args[1:]
@@ -84,19 +60,14 @@ def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) == 2:
-        return check_inputs(args, [BINARY, ANY_STRING])
+        return check_inputs(args, [dt.BINARY, ANY_STRING])
     pairs = (len(args) - 1) // 2
     for key in args[1 : 1 + 2 * pairs : 2]:
-        refused = _check_comparison([args[0], key], conf)
-        if refused is not None:
+        if (refused := _check_comparison([args[0], key], conf)) is not None:
             return refused
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
     values = cast_to_common([*_decode_values(args), *missing], conf)
     return one_type("casewhen")(collate_arguments("coalesce", values, conf), conf)
-
-
-def _decode_type(args: Args, conf: Conf) -> DataType:
-    return STRING if len(args) == 2 else merged_type()(_decode_values(args), conf)
 
 
 def _decode_nullable(args: Args, conf: Conf) -> bool:
@@ -107,7 +78,8 @@ def _decode_nullable(args: Args, conf: Conf) -> bool:
 
 def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
     traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
-    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _find_first_evidence}
+    # It holds no null where one of its arguments holds none.
+    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": lambda args: next((x.evidence for x in args if x.evidence), None)}
     return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
 
 
@@ -115,11 +87,11 @@ TABLE: Table = lines(
     _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
     fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_nullif, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
-    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_zero_comparison, traits=ANSI_RAISES),
-    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zero_operands, coerce=Coerce.NONE, check=_check_zero, traits=ANSI_RAISES),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _equal(a.equality(collate_shared("=", args, conf), conf), conf), traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _check_comparison([args[0], lit(0)], conf), traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=lambda args, conf: cast_to_common([args[0], lit(0)], conf)[:1], coerce=Coerce.NONE, check=lambda args, conf: one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf), traits=ANSI_RAISES),
     fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
-    fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
-    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), _decode_type, _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    fn("isnan", (_FRACTION,), dt.BOOLEAN, NEVER, traits=PURE),
+    fn("equal_null", (ANY, ANY), dt.BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: dt.STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
 )

@@ -1,43 +1,29 @@
 """Functions that make arrays, maps and structs. Source: `complexTypeCreator.scala`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
-from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
+from planproof_engine.functions.bind import cast_to_common
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, type_of
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, type_of
 from planproof_engine.functions.families.naming import given_name
-from planproof_engine.functions.families.operators import merge_types
-from planproof_engine.functions.families.rules import check_keys, is_foldable, is_null
+from planproof_engine.functions.families.rules import check_keys, is_foldable, is_null, merge_types
 from planproof_engine.origin import Unknown
-from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
-from planproof_engine.types.coercion import find_common
 from planproof_engine.types.kinds import ANY
 
-Pretty = Callable[[Expr], str]
 
-
-def _array_type(args: Args, conf: Conf) -> DataType:
+def _array_type(args: Args, conf: Conf) -> dt.DataType:
     if not args:
-        return Array(STRING if conf.empty_collections_of_strings else VOID, False)
-    return Array(merge_types(args, conf), any(a.nullable for a in args))
+        return dt.Array(dt.STRING if conf.empty_collections_of_strings else dt.VOID, False)
+    return dt.Array(merge_types(args, conf), any(a.nullable for a in args))
 
 
 def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
     return args[0::2], args[1::2]
-
-
-def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
-    if not exprs or all(same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs):
-        return exprs
-    target = find_common([e.type for e in exprs], conf)
-    return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
 
 
 def _cast_entries(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -46,7 +32,7 @@ def _cast_entries(args: list[Expr], conf: Conf) -> list[Expr]:
         return args
     keys, values = _halves(args)
     ready: list[Expr] = []
-    for key, value in zip(_to_common(keys, conf), _to_common(values, conf)):
+    for key, value in zip(cast_to_common(keys, conf), cast_to_common(values, conf)):
         ready += [key, value]
     return ready
 
@@ -56,19 +42,19 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`map` requires 2n (n > 0) parameters.")
     keys, values = _halves(list(args))
     for what, exprs in (("KEY", keys), ("VALUE", values)):
-        if any(not same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs[1:]):
+        if any(not dt.same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs[1:]):
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
     return check_keys([k.type for k in keys])
 
 
-def _map_type(args: Args, conf: Conf) -> DataType:
+def _map_type(args: Args, conf: Conf) -> dt.DataType:
     if not args:
-        empty = STRING if conf.empty_collections_of_strings else VOID
-        return Map(empty, empty, False)
+        empty = dt.STRING if conf.empty_collections_of_strings else dt.VOID
+        return dt.Map(empty, empty, False)
     keys, values = _halves(list(args))
-    return Map(merge_types(keys, conf), merge_types(values, conf), any(v.nullable for v in values))
+    return dt.Map(merge_types(keys, conf), merge_types(values, conf), any(v.nullable for v in values))
 
 
 def _field_name(arg: Expr, at: int) -> str:
@@ -76,13 +62,9 @@ def _field_name(arg: Expr, at: int) -> str:
     return f"col{at + 1}" if name is None else name
 
 
-def _struct_type(args: Args, conf: Conf) -> DataType:
-    return Struct(tuple(StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
-
-
-def _named_struct_type(args: Args, conf: Conf) -> DataType:
+def _named_struct_type(args: Args, conf: Conf) -> dt.DataType:
     names, values = _halves(list(args))
-    return Struct(tuple(StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
+    return dt.Struct(tuple(dt.StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
 
 
 def _constant(name: Expr) -> str:
@@ -98,15 +80,11 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     for name in args[0::2]:
         if not is_foldable(name):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
-        if not is_string(name.type):
+        if not dt.is_string(name.type):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
         if is_null(name):
             return Mismatch("UNEXPECTED_NULL", "The names must not be null.")
     return None
-
-
-def _check_same_elements(args: Args, conf: Conf) -> Mismatch | None:
-    return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else make_types_mismatch("array", args)
 
 
 STRUCTS = frozenset({"struct", "named_struct"})
@@ -120,20 +98,17 @@ def struct_values(made: Call) -> tuple[Expr, ...]:
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
     if call.shown == "struct":
-        return f"struct({', '.join(pretty(_make_printable(a)) for a in call.args)})"
+        # A function that is named without parentheses is printed as the call that it is.
+        made = [a.child if isinstance(a, Alias) and isinstance(a.child, Call) and not a.child.args else a for a in call.args]
+        return f"struct({', '.join(map(pretty, made))})"
     pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
     return f"named_struct({', '.join(pairs)})"
 
 
-def _make_printable(arg: Expr) -> Expr:
-    """A function that is named without parentheses is printed as the call that it is."""
-    return arg.child if isinstance(arg, Alias) and isinstance(arg.child, Call) and not arg.child.args else arg
-
-
 TABLE: Table = lines(
-    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_check_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
     fn("map", (Many(ANY),), _map_type, NEVER, coerces=_cast_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
-    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("struct", (Many(ANY),), lambda args, conf: dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args))), NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
     fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_check_named_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),

@@ -3,39 +3,21 @@
 Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressions.scala`, `Extract.createExpr`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
-from planproof_engine.expr.nodes import Call, Expr
+from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Many, Mismatch
+from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, Evaluates
 from planproof_engine.functions.bind import check_setting
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.line import Table, fn, lines, prints
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
-from planproof_engine.types import (
-    BYTE,
-    CALENDAR_INTERVAL,
-    DATE,
-    DOUBLE,
-    INT,
-    DataType,
-    Decimal,
-    Interval,
-    Nanos,
-    Time,
-    is_string,
-)
 from planproof_engine.types.kinds import ANY, ANY_MOMENT, Expected
-from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
 
-Pretty = Callable[[Expr], str]
-
-_SECONDS = Decimal(8, 6)
+_SECONDS = dt.Decimal(8, 6)
 _SPELLINGS = {
     "year": "YEAR Y YEARS YR YRS",
     "month": "MONTH MON MONS MONTHS",
@@ -51,15 +33,8 @@ _SPELLINGS = {
     "dayofyear": "DOY",
 }
 _FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings.split()}
-_CLOCK: dict[str, DataType] = {"hour": INT, "minute": INT, "second": _SECONDS}
-_INTERVAL: dict[str, DataType] = {
-    "year": INT,
-    "month": BYTE,
-    "day": INT,
-    "hour": BYTE,
-    "minute": BYTE,
-    "second": _SECONDS,
-}
+_CLOCK: dict[str, dt.DataType] = {"hour": dt.INT, "minute": dt.INT, "second": _SECONDS}
+_INTERVAL: dict[str, dt.DataType] = {"year": dt.INT, "month": dt.BYTE, "day": dt.INT, "hour": dt.BYTE, "minute": dt.BYTE, "second": _SECONDS}
 
 
 def _field(args: Args) -> str | None:
@@ -68,35 +43,31 @@ def _field(args: Args) -> str | None:
     return None if value is None else _FIELDS.get(value.upper(), value)
 
 
-def _holds_field(field: str, source: DataType) -> bool:
+def _holds_field(field: str, source: dt.DataType) -> bool:
     """Whether an interval holds the field."""
-    if source == CALENDAR_INTERVAL:
+    if source == dt.CALENDAR_INTERVAL:
         return field in _INTERVAL
-    assert isinstance(source, Interval)
-    units = YEAR_MONTH_UNITS if source.year_month else DAY_TIME_UNITS
+    assert isinstance(source, dt.Interval)
+    units = dt.YEAR_MONTH_UNITS if source.year_month else dt.DAY_TIME_UNITS
     return field in units[units.index(source.start) : units.index(source.end) + 1]
 
 
-def _is_interval(t: DataType) -> bool:
-    return isinstance(t, Interval) or t == CALENDAR_INTERVAL
-
-
-def _find_extraction(field: str, source: DataType) -> tuple[Expected, DataType] | None:
+def _find_extraction(field: str, source: dt.DataType) -> tuple[Expected, dt.DataType] | None:
     """What the source must be for the field, and the field's type; None where it has no such field."""
-    if _is_interval(source):
+    if isinstance(source, dt.Interval) or source == dt.CALENDAR_INTERVAL:
         return (ANY, _INTERVAL[field]) if field in _INTERVAL and _holds_field(field, source) else None
-    if isinstance(source, Time):
-        seconds = Decimal(2 + source.precision, source.precision)
-        return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
+    if isinstance(source, dt.Time):
+        seconds = dt.Decimal(2 + source.precision, source.precision)
+        return (ANY, seconds if field == "second" else dt.INT) if field in _CLOCK else None
     if field in _CLOCK:
-        precise = isinstance(source, Nanos) and field == "second"
-        return ANY_MOMENT, Decimal(11, 9) if precise else _CLOCK[field]
-    return (DATE, INT) if field in _SPELLINGS else None
+        precise = isinstance(source, dt.Nanos) and field == "second"
+        return ANY_MOMENT, dt.Decimal(11, 9) if precise else _CLOCK[field]
+    return (dt.DATE, dt.INT) if field in _SPELLINGS else None
 
 
 def _names_field(arg: Expr) -> bool:
     """A field is a constant string, or NULL."""
-    return is_foldable(arg) and (is_string(arg.type) or constant(arg, "extract") is None)
+    return is_foldable(arg) and (dt.is_string(arg.type) or constant(arg, "extract") is None)
 
 
 def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -108,7 +79,7 @@ def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _check_time(arg: Expr, conf: Conf) -> Mismatch | None:
-    return check_setting("time_type", conf) if isinstance(arg.type, Time) else None
+    return check_setting("time_type", conf) if isinstance(arg.type, dt.Time) else None
 
 
 def _check_extraction(args: Args, conf: Conf) -> Mismatch | None:
@@ -123,60 +94,42 @@ def _check_extraction(args: Args, conf: Conf) -> Mismatch | None:
     return _check_time(args[1], conf) or check_inputs(args, (None, found[0]))
 
 
-def _field_type(args: Args, conf: Conf) -> DataType:
+def _field_type(args: Args, conf: Conf) -> dt.DataType:
     """Spark makes a bare NULL of double where the field is NULL."""
     field = _field(args)
     found = None if field is None else _find_extraction(field, args[1].type)
-    return DOUBLE if found is None else found[1]
+    return dt.DOUBLE if found is None else found[1]
 
 
 def _field_nullable(args: Args, conf: Conf) -> bool:
-    return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
+    return _field(args) is None or isinstance(args[1].type, dt.Time) or args[1].nullable
 
 
-def _print_extract(call: Call, pretty: Pretty) -> str:
-    return f"{call.function.name}({pretty(call.args[0])} FROM {pretty(call.args[1])})"
-
-
-_EXTRACT: dict[str, Any] = {
-    "coerces": _cast_source,
-    "coerce": Coerce.NONE,
-    "check": _check_extraction,
-    "traits": ANSI_RAISES,
-}
+_EXTRACT: dict[str, Any] = {"coerces": _cast_source, "coerce": Coerce.NONE, "check": _check_extraction, "traits": ANSI_RAISES}
 
 
 def _part(names: str, **more: Any) -> Table:
     """year, month, ...: of a date, or of what can be one."""
-    return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
+    return fn(names, (dt.DATE,), dt.INT, EITHER, traits=ANSI_RAISES, **more)
 
 
-def _clock_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    kind = ANY if isinstance(args[0].type, Time) else ANY_MOMENT
-    return cast_implicitly(args[:1], (kind,), conf)
-
-
-def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_time(args[0], conf) if isinstance(args[0].type, Time) else check_inputs(args, (ANY_MOMENT,))
+def _is_time(args: Args) -> bool:
+    return isinstance(args[0].type, dt.Time)
 
 
 def _clock(name: str) -> Table:
     """hour, minute, second: of a timestamp or, since Spark 4.1, a time. That ignores further arguments."""
-    return lines(_clock_of(name, (ANY, Many(ANY)), since="4.1"), _clock_of(name, (ANY,), until="4.1"))
+    own: dict[str, Any] = {
+        "coerces": lambda args, conf: cast_implicitly(args[:1], (ANY if _is_time(args) else ANY_MOMENT,), conf),
+        "coerce": Coerce.NONE,
+        "check": lambda args, conf: _check_time(args[0], conf) if _is_time(args) else check_inputs(args, (ANY_MOMENT,)),
+        "traits": replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
+    }
 
+    def nullable(args: Args, conf: Conf) -> bool:
+        return _is_time(args) or args[0].nullable
 
-def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
-    return fn(
-        name,
-        inputs,
-        INT,
-        lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
-        coerces=_clock_operands,
-        coerce=Coerce.NONE,
-        check=_has_clock,
-        traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
-        **versions,
-    )
+    return lines(fn(name, (ANY, Many(ANY)), dt.INT, nullable, since="4.1", **own), fn(name, (ANY,), dt.INT, nullable, until="4.1", **own))
 
 
 TABLE: Table = lines(
@@ -192,10 +145,8 @@ TABLE: Table = lines(
     _clock("hour"),
     _clock("minute"),
     _clock("second"),
-    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
+    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=prints("extract({0} FROM {1})"), **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
-    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
-    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
+    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=prints("datepart({0} FROM {1})"), **_EXTRACT),
+    fn("extractansiintervaldays", (ANY,), dt.INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
 )
-
-

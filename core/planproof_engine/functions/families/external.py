@@ -4,36 +4,33 @@ Spark refuses them where the package is not on its class path, which no query te
 Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 """
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Mismatch, Optional, TypeRule
+from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.rules import is_foldable, must
 from planproof_engine.origin import Unknown
-from planproof_engine.types import VOID, DataType, is_string
 from planproof_engine.types.kinds import ANY
 
 
 def _make_unknown_type(what: str) -> TypeRule:
-    def rule(args: Args, conf: Conf) -> DataType:
+    def rule(args: Args, conf: Conf) -> dt.DataType:
         raise Unknown(what)
 
     return rule
 
 
-def _check_name(args: Args, conf: Conf) -> Mismatch | None:
-    """The schema, or the message's name, is a constant text: so much is looked at without the package."""
-    if len(args) > 1 and not (is_foldable(args[1]) and (is_string(args[1].type) or args[1].type == VOID)):
-        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "the second argument must be a constant string.")
-    return None
+_check_name = must(
+    lambda args, conf: len(args) < 2 or (is_foldable(args[1]) and (dt.is_string(args[1].type) or args[1].type == dt.VOID)),
+    "TYPE_CHECK_FAILURE_WITH_HINT", "the second argument must be a constant string.",
+)
+"""The schema, or the message's name, is a constant text: so much is looked at without the package."""
 
 
 def _line(name: str, what: str, least: int, more: int) -> Table:
     inputs: tuple[Input, ...] = (*[ANY] * least, *[Optional(ANY)] * more)
-    rule = _make_unknown_type(what)
-    return fn(name, inputs, rule, ALWAYS, coerce=Coerce.NONE, check=_check_name, traits=RAISES)
+    return fn(name, inputs, _make_unknown_type(what), ALWAYS, coerce=Coerce.NONE, check=_check_name, traits=RAISES)
 
 
 TABLE: Table = lines(

@@ -3,12 +3,11 @@
 `columns` says what each row holds; the call itself has no value, so its type is void.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
@@ -16,68 +15,33 @@ from planproof_engine.expr.traits import PURE, VOLATILE, Elements
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
-from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import check_inputs, is_foldable
-from planproof_engine.types import (
-    BOOLEAN,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    Array,
-    DataType,
-    Map,
-    Struct,
-    StructField,
-    is_string,
-    parse_fields,
-    same_type,
-)
+from planproof_engine.functions.families.line import Table, array_at, fn, lines
+from planproof_engine.functions.families.rules import is_foldable, must, uncast
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
-Columns = Sequence[tuple[str, DataType, bool]]
+Columns = Sequence[tuple[str, dt.DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
-
-
-def _check_collection(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, (_COLLECTION,))
 
 
 def _items(args: Args, conf: Conf) -> Columns:
     found = args[0].type
-    if isinstance(found, Map):
+    if isinstance(found, dt.Map):
         return [("key", found.key, False), ("value", found.value, found.value_contains_null)]
-    assert isinstance(found, Array)
-    return [("col", found.element, found.contains_null)]
-
-
-def _placed_items(args: Args, conf: Conf) -> Columns:
-    return [("pos", INT, False), *_items(args, conf)]
+    return [("col", array_at(args).element, array_at(args).contains_null)]
 
 
 def _struct_columns(args: Args, conf: Conf) -> Columns:
-    found = args[0].type
-    assert isinstance(found, Array)
+    found = array_at(args)
     struct = found.element
-    assert isinstance(struct, Struct)
+    assert isinstance(struct, dt.Struct)
     return [(f.name, f.type, f.nullable or found.contains_null) for f in struct.fields]
-
-
-def _check_structs(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, Array) and isinstance(found.element, Struct):
-        return None
-    return Mismatch(
-        "UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY<STRUCT>" type, not "{found.sql}".'
-    )
 
 
 def _find_size(args: Args) -> tuple[int, int]:
     """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant, and
     takes NULL for 0 (`children.head.eval().asInstanceOf[Int]`)."""
-    if args[0].type != INT:
+    if args[0].type != dt.INT:
         raise make_input_mismatch(0, args[0], "INT")
     if not is_foldable(args[0]):
         raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
@@ -94,9 +58,9 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = list(args)
     for column in range(width):
         places = range(1 + column, len(args), width)
-        target = next((args[p].type for p in places if args[p].type != VOID), VOID)
+        target = next((args[p].type for p in places if args[p].type != dt.VOID), dt.VOID)
         for place in places:
-            if args[place].type == VOID and isinstance(args[place], Literal):
+            if args[place].type == dt.VOID and isinstance(args[place], Literal):
                 ready[place] = cast_unless_same(args[place], target, conf)
     return ready
 
@@ -112,55 +76,32 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
         first, *others = args[1 + column :: width]
-        if any(not same_type(other.type, first.type, conf.case_sensitive) for other in others):
+        if any(not dt.same_type(other.type, first.type, conf.case_sensitive) for other in others):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )
     return None
 
 
-def _check_strings(args: Args, conf: Conf) -> Mismatch | None:
-    if all(is_string(a.type) for a in args):
-        return None
-    return Mismatch("NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings.")
-
-
-def _tuple(args: Args, conf: Conf) -> Columns:
-    return [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)]
-
-
 _MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
 _TABLE: dict[str, Any] = {"category": Category.TABLE, "foldable": False}
-
-def _keywords(args: Args, conf: Conf) -> Columns:
-    return [("keyword", STRING, False), ("reserved", BOOLEAN, False)]
 
 
 def _collations(args: Args, conf: Conf) -> Columns:
     names = ("CATALOG", "SCHEMA", "NAME", "LANGUAGE", "COUNTRY")
     more = ("ACCENT_SENSITIVITY", "CASE_SENSITIVITY", "PAD_ATTRIBUTE", "ICU_VERSION")
-    return [(n, STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
+    return [(n, dt.STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
 
 
-_CALLER = parse_fields("class STRING, method STRING, file STRING, line STRING")
-_FAILURE = parse_fields("class STRING, msg STRING").fields
+_CALLER = dt.parse_fields("class STRING, method STRING, file STRING, line STRING")
+_FAILURE = dt.parse_fields("class STRING, msg STRING").fields
 
 
 def _logs(args: Args, conf: Conf) -> Columns:
-    failure = Struct((*_FAILURE, StructField("stacktrace", Array(_CALLER, True))))
-    texts: list[tuple[str, DataType]] = [("ts", TIMESTAMP), ("level", STRING), ("msg", STRING)]
-    more: list[tuple[str, DataType]] = [("context", Map(STRING, STRING, True)), ("exception", failure)]
-    return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
-
-
-def _check_logging(args: Args, conf: Conf) -> Mismatch | None:
-    if conf.python_logging:
-        return None
-    return Mismatch("FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True)
-
-
-def _ids(args: Args, conf: Conf) -> Columns:
-    return [("id", LONG, False)]
+    failure = dt.Struct((*_FAILURE, dt.StructField("stacktrace", dt.Array(_CALLER, True))))
+    texts: list[tuple[str, dt.DataType]] = [("ts", dt.TIMESTAMP), ("level", dt.STRING), ("msg", dt.STRING)]
+    more: list[tuple[str, dt.DataType]] = [("context", dt.Map(dt.STRING, dt.STRING, True)), ("exception", failure)]
+    return [(name, t, True) for name, t in (*texts, *more, ("logger", dt.STRING))]
 
 
 _BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("start", "end", "step", "numSlices")}
@@ -171,11 +112,10 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
         if not is_foldable(arg):
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
-        failure = find_failure(arg, conf)
-        if failure is not None:
+        if (failure := find_failure(arg, conf)) is not None:
             return Mismatch(failure, f"the `{name}` of `range` cannot be computed.", whole=True)
-        target = INT if place == 3 else LONG
-        fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
+        target = dt.INT if place == 3 else dt.LONG
+        fits = arg.type != dt.VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
         whole = cast(arg, target, conf)
         if not fits or (is_computable(arg) and constant(whole, "range") is None):
             return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)
@@ -184,26 +124,24 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _posexplode(**versions: Any) -> Table:
-    own: dict[str, Any] = {"traits": replace(PURE, elements=Elements.EACH), **_MAKES, **versions}
-    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_collection, columns=_placed_items, **own)
-
-
-def _inline(**versions: Any) -> Table:
-    own: dict[str, Any] = {"traits": PURE, **_MAKES, **versions}
-    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_structs, columns=_struct_columns, **own)
-
+_EXPLODED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": uncast(_COLLECTION), "traits": replace(PURE, elements=Elements.EACH), **_MAKES}
+_PLACED: dict[str, Any] = {**_EXPLODED, "columns": lambda args, conf: [("pos", dt.INT, False), *_items(args, conf)]}
+_STRUCTS = must(
+    lambda args, conf: isinstance(args[0].type, dt.Array) and isinstance(args[0].type.element, dt.Struct),
+    "UNEXPECTED_INPUT_TYPE", 'The first parameter requires the "ARRAY<STRUCT>" type, not "{0}".',
+)
+_INLINED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": _STRUCTS, "columns": _struct_columns, "traits": PURE, **_MAKES}
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_check_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
-    _posexplode(names=("collection",), since="4.0"),
-    _posexplode(until="4.0"),
-    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
-    fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, check=_check_logging, columns=_logs, traits=VOLATILE, **_TABLE),
-    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
-    _inline(names=("input",), since="4.0"),
-    _inline(until="4.0"),
-    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
-    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_check_strings, columns=_tuple, traits=PURE, **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), dt.VOID, NEVER, names=("collection",), columns=_items, **_EXPLODED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), dt.VOID, NEVER, names=("collection",), since="4.0", **_PLACED),
+    fn("posexplode posexplode_outer", (_COLLECTION,), dt.VOID, NEVER, until="4.0", **_PLACED),
+    fn("sql_keywords", (), dt.VOID, NEVER, columns=lambda args, conf: [("keyword", dt.STRING, False), ("reserved", dt.BOOLEAN, False)], traits=PURE, **_TABLE),
+    fn("collations", (), dt.VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
+    fn("python_worker_logs", (), dt.VOID, NEVER, check=must(lambda args, conf: conf.python_logging, "FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True), columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), dt.VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=lambda args, conf: [("id", dt.LONG, False)], traits=PURE, **_TABLE),
+    fn("inline inline_outer", (ANY,), dt.VOID, NEVER, names=("input",), since="4.0", **_INLINED),
+    fn("inline inline_outer", (ANY,), dt.VOID, NEVER, until="4.0", **_INLINED),
+    fn("stack", (dt.INT, Many(ANY, 1)), dt.VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), dt.VOID, NEVER, coerce=Coerce.NONE, check=must(lambda args, conf: all(dt.is_string(a.type) for a in args), "NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings."), columns=lambda args, conf: [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)], traits=PURE, **_MAKES),
 )

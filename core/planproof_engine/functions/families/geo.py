@@ -1,21 +1,21 @@
 """Geometries and geographies. Source: `stExpressions.scala`."""
 
-from __future__ import annotations
-
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch, Optional
-from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.expr.nodes import Literal
 from planproof_engine.expr.traits import RAISES
-from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs
-from planproof_engine.types import BINARY, INT, VOID, DataType, Geo
+from planproof_engine.functions.families.rules import check_inputs, checks, implicit, uncast, wants
 from planproof_engine.types.kinds import ANY, ANY_STRING
 from planproof_engine.types.srids import exists, is_geographic
 
 _ANYWHERE = -1
+
+
+_check_geo = wants(0, lambda t: isinstance(t, dt.Geo) or t == dt.VOID, "GEOMETRY")
 
 
 def _srid(args: Args, place: int) -> int:
@@ -32,55 +32,32 @@ def _make_srid_mismatch(srid: object) -> Mismatch:
     return Mismatch("ST_INVALID_SRID_VALUE", f"Invalid or unsupported SRID (spatial reference identifier) value: {srid}.", whole=True)
 
 
-def _geometry(args: Args, conf: Conf) -> DataType:
-    return Geo("geometry", _srid(args, 1))
-
-
-def _set_type(args: Args, conf: Conf) -> DataType:
+def _set_type(args: Args, conf: Conf) -> dt.DataType:
     """A bare NULL counts as a geography."""
     given = args[0].type
-    return Geo(given.kind if isinstance(given, Geo) else "geography", _srid(args, 1))
+    return dt.Geo(given.kind if isinstance(given, dt.Geo) else "geography", _srid(args, 1))
 
 
 def _check_srid(args: Args, conf: Conf) -> Mismatch | None:
-    refused = _check_geo(args, conf) or check_inputs(args, (None, INT))
+    refused = _check_geo(args, conf) or check_inputs(args, (None, dt.INT))
     if refused is not None:
         return refused
     srid = _srid(args, 1)
-    if srid == _ANYWHERE or _is_geometry(args[0].type) or is_geographic(srid):
+    is_geometry = isinstance(args[0].type, dt.Geo) and args[0].type.kind == "geometry"
+    if srid == _ANYWHERE or is_geometry or is_geographic(srid):
         return None
     return _make_srid_mismatch(srid)
-
-
-def _is_geometry(t: DataType) -> bool:
-    return isinstance(t, Geo) and t.kind == "geometry"
-
-
-def _check_geo(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Geo) or args[0].type == VOID else make_input_mismatch(0, args[0], "GEOMETRY")
-
-
-def _cast_srid(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_implicitly(args, (None, INT), conf)
-
-
-def _cast_endianness(args: list[Expr], conf: Conf) -> list[Expr]:
-    return cast_implicitly(args, (None, ANY_STRING), conf)
-
-
-def _check_as_binary(args: Args, conf: Conf) -> Mismatch | None:
-    return _check_geo(args, conf) or check_inputs(args, (None, ANY_STRING))
 
 
 _OWN: dict[str, Any] = {"traits": RAISES, "needs": "geospatial"}
 _FREE: dict[str, Any] = {"coerce": Coerce.NONE, **_OWN}
 
 TABLE: Table = lines(
-    fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, **_OWN),
-    fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, since="4.2", **_OWN),
-    fn("st_geomfromwkb", (BINARY,), Geo("geometry", 0), EITHER, until="4.2", **_OWN),
-    fn("st_srid", (ANY,), INT, EITHER, check=_check_geo, **_FREE),
-    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_cast_endianness, check=_check_as_binary, since="4.2", **_FREE),
-    fn("st_asbinary", (ANY,), BINARY, EITHER, check=_check_geo, until="4.2", **_FREE),
-    fn("st_setsrid", (ANY, ANY), _set_type, EITHER, coerces=_cast_srid, check=_check_srid, **_FREE),
+    fn("st_geogfromwkb", (dt.BINARY,), dt.Geo("geography", 4326), EITHER, **_OWN),
+    fn("st_geomfromwkb", (dt.BINARY, Optional(dt.INT, lit(0))), lambda args, conf: dt.Geo("geometry", _srid(args, 1)), EITHER, since="4.2", **_OWN),
+    fn("st_geomfromwkb", (dt.BINARY,), dt.Geo("geometry", 0), EITHER, until="4.2", **_OWN),
+    fn("st_srid", (ANY,), dt.INT, EITHER, check=_check_geo, **_FREE),
+    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), dt.BINARY, EITHER, coerces=implicit(None, ANY_STRING), check=checks(_check_geo, uncast(None, ANY_STRING)), since="4.2", **_FREE),
+    fn("st_asbinary", (ANY,), dt.BINARY, EITHER, check=_check_geo, until="4.2", **_FREE),
+    fn("st_setsrid", (ANY, ANY), _set_type, EITHER, coerces=implicit(None, dt.INT), check=_check_srid, **_FREE),
 )

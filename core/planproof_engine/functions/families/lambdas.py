@@ -1,47 +1,42 @@
 """Higher-order functions. Source: `higherOrderFunctions.scala`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch, Signature
+from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch, Signature, Variables, where
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import check_keys
-from planproof_engine.types import BOOLEAN, INT, VOID, Array, DataType, Map, as_nullable, same_structure, same_type
+from planproof_engine.functions.families.line import Table, array_of, fn, lines, type_of
+from planproof_engine.functions.families.rules import check_keys, must
+from planproof_engine.records import evolve
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable
 
-Types = Sequence[tuple[DataType, bool]]
+Types = Sequence[tuple[dt.DataType, bool]]
 
 
-def _array(args: Args, index: int = 0) -> Array:
+def _array(args: Args, index: int = 0) -> dt.Array:
     found = args[index].type
-    if not isinstance(found, Array):
+    if not isinstance(found, dt.Array):
         raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" type, not "{found.sql}".')
     return found
 
 
-def _map(args: Args, index: int = 0) -> Map:
+def _map(args: Args, index: int = 0) -> dt.Map:
     found = args[index].type
-    if not isinstance(found, Map):
+    if not isinstance(found, dt.Map):
         raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "MAP" type, not "{found.sql}".')
     return found
 
 
 def _element_and_index(args: Args, at: int) -> Types:
     array = _array(args)
-    return ((array.element, array.contains_null), (INT, False))
-
-
-def _element(args: Args, at: int) -> Types:
-    return _element_and_index(args, at)[:1]
+    return ((array.element, array.contains_null), (dt.INT, False))
 
 
 def _pair(args: Args, at: int) -> Types:
@@ -54,69 +49,45 @@ def _entry(args: Args, at: int) -> Types:
     return ((found.key, False), (found.value, found.value_contains_null))
 
 
-def _zip_parameters(args: Args, at: int) -> Types:
-    return ((_array(args).element, True), (_array(args, 1).element, True))
-
-
-def _map_zip_parameters(args: Args, at: int) -> Types:
-    left, right = _map(args), _map(args, 1)
-    return ((left.key, False), (left.value, True), (right.value, True))
-
-
-def _aggregate_parameters(args: Args, at: int) -> Types:
+def _accumulated(loosen: Callable[[dt.DataType], dt.DataType]) -> Variables:
     """merge sees (accumulator, element), finish sees the accumulator alone."""
-    return _reduce_parameters(args, at, as_nullable(args[1].type))
 
+    def variables(args: Args, at: int) -> Types:
+        accumulator = (loosen(args[1].type), True)
+        return (accumulator,) if at == 3 else (accumulator, _element_and_index(args, at)[0])
 
-def _aggregate_parameters_before(args: Args, at: int) -> Types:
-    """Older Sparks keep the nested flags of the initial value, though what is merged may break them."""
-    return _reduce_parameters(args, at, args[1].type)
-
-
-def _reduce_parameters(args: Args, at: int, accumulator: DataType) -> Types:
-    array = _array(args)
-    if at == 3:
-        return ((accumulator, True),)
-    return ((accumulator, True), (array.element, array.contains_null))
+    return variables
 
 
 def _cast_keys(args: list[Expr], conf: Conf) -> list[Expr]:
     """`MapZipWithTypeCoercion`: both maps take the wider key type."""
     left, right = args[0].type, args[1].type
-    if not isinstance(left, Map) or not isinstance(right, Map) or same_type(left.key, right.key, conf.case_sensitive):
+    if not isinstance(left, dt.Map) or not isinstance(right, dt.Map) or dt.same_type(left.key, right.key, conf.case_sensitive):
         return args
     key = find_wider(left.key, right.key, conf)
     if key is None or force_nullable(left.key, key) or force_nullable(right.key, key):
         return args
-    first = cast_unless_same(args[0], Map(key, left.value, left.value_contains_null), conf)
-    second = cast_unless_same(args[1], Map(key, right.value, right.value_contains_null), conf)
+    first = cast_unless_same(args[0], dt.Map(key, left.value, left.value_contains_null), conf)
+    second = cast_unless_same(args[1], dt.Map(key, right.value, right.value_contains_null), conf)
     return [first, second, *args[2:]]
 
 
 def _check_key_types(args: Args, conf: Conf) -> Mismatch | None:
-    left, right = _map(args), _map(args, 1)
-    if same_type(left.key, right.key, conf.case_sensitive):
+    left, right = _map(args).key, _map(args, 1).key
+    if dt.same_type(left, right, conf.case_sensitive):
         return None
-    return Mismatch("MAP_ZIP_WITH_DIFF_TYPES", f'the maps have the keys "{left.key.sql}" and "{right.key.sql}".')
+    return Mismatch("MAP_ZIP_WITH_DIFF_TYPES", f'the maps have the keys "{left.sql}" and "{right.sql}".')
 
 
-def _is_key(args: Args, conf: Conf) -> Mismatch | None:
-    return check_keys([args[1].type])
-
-
-def _check_boolean_body(args: Args, conf: Conf) -> Mismatch | None:
-    body = args[-1]
-    if body.type in (BOOLEAN, VOID):
-        return None
-    return Mismatch(
-        "UNEXPECTED_INPUT_TYPE", f'The second parameter requires the "BOOLEAN" type, not "{body.type.sql}".'
-    )
+_check_boolean_body = must(
+    lambda args, conf: args[-1].type in (dt.BOOLEAN, dt.VOID), "UNEXPECTED_INPUT_TYPE", 'The second parameter requires the "BOOLEAN" type, not "{1}".'
+)
 
 
 def _check_accumulator(args: Args, conf: Conf) -> Mismatch | None:
     """`ExpectsInputTypes` makes a merge that is NULL one of the accumulator's type."""
     zero, merge = args[1].type, args[2].type
-    if merge == VOID or same_structure(zero, merge):
+    if merge == dt.VOID or dt.same_structure(zero, merge):
         return None
     return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{zero.sql}" type, not "{merge.sql}".')
 
@@ -124,53 +95,11 @@ def _check_accumulator(args: Args, conf: Conf) -> Mismatch | None:
 def _check_comparator(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 2:
         found = args[0].type
-        ordered = not isinstance(found, Array) or is_orderable(found.element)
+        ordered = not isinstance(found, dt.Array) or is_orderable(found.element)
         return None if ordered else Mismatch("INVALID_ORDERING_TYPE", f'"{found.sql}" has elements without an order.')
-    if args[1].type == INT:
+    if args[1].type == dt.INT:
         return None
     return Mismatch("UNEXPECTED_RETURN_TYPE", f'The comparator must return "INT", not "{args[1].type.sql}".')
-
-
-def _transform_type(args: Args, conf: Conf) -> DataType:
-    return Array(args[1].type, args[1].nullable)
-
-
-def _filter_type(args: Args, conf: Conf) -> DataType:
-    return args[0].type
-
-
-def _exists_nullable(args: Args, conf: Conf) -> bool:
-    """`ArrayExists.nullable`: with three-valued logic the body's null can be the answer."""
-    return args[0].nullable or (args[1].nullable and conf.three_valued_exists)
-
-
-def _aggregate_type(args: Args, conf: Conf) -> DataType:
-    return args[3].type if len(args) == 4 else args[2].type
-
-
-def _aggregate_nullable(args: Args, conf: Conf) -> bool:
-    return args[0].nullable or args[-1].nullable
-
-
-def _zip_nullable(args: Args, conf: Conf) -> bool:
-    return args[0].nullable or args[1].nullable
-
-
-def _zip_type(args: Args, conf: Conf) -> DataType:
-    return Array(args[2].type, args[2].nullable)
-
-
-def _transform_values_type(args: Args, conf: Conf) -> DataType:
-    return Map(_map(args).key, args[1].type, args[1].nullable)
-
-
-def _transform_keys_type(args: Args, conf: Conf) -> DataType:
-    found = _map(args)
-    return Map(args[1].type, found.value, found.value_contains_null)
-
-
-def _map_zip_type(args: Args, conf: Conf) -> DataType:
-    return Map(_map(args).key, args[2].type, args[2].nullable)
 
 
 _DEFAULT_COMPARATOR = (
@@ -191,7 +120,7 @@ _ITEM = (ANY_ARRAY, LambdaOf((1,)))
 _ITEM_OR_INDEX = (ANY_ARRAY, LambdaOf((1, 2)))
 _REDUCED = (ANY_ARRAY, ANY, LambdaOf((2,)), LambdaOf((1,), optional=True))
 _AGGREGATE: dict[str, Any] = {
-    "variables": _aggregate_parameters,
+    "variables": _accumulated(dt.as_nullable),
     "check": _check_accumulator,
     "coerce": Coerce.EXPECTS,
     "traits": replace(PURE, loop=Loop(((0, 2, 1),), alone=False)),
@@ -205,16 +134,18 @@ def takes_condition(function: Signature) -> bool:
 
 
 TABLE: Table = lines(
-    fn("transform", _ITEM_OR_INDEX, _transform_type, FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT))),
-    fn("filter", _ITEM_OR_INDEX, _filter_type, FIRST, variables=_element_and_index, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),
-    fn("exists", _ITEM, BOOLEAN, _exists_nullable, variables=_element, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
-    fn("forall", _ITEM, BOOLEAN, EITHER, variables=_element, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
-    fn("aggregate reduce", _REDUCED, _aggregate_type, _aggregate_nullable, alias=True, since="4.3", **_AGGREGATE),
-    fn("aggregate reduce", _REDUCED, _aggregate_type, _aggregate_nullable, alias=True, until="4.3", **(_AGGREGATE | {"variables": _aggregate_parameters_before})),
-    fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), _filter_type, FIRST, variables=_pair, check=_check_comparator, show=_print_sort, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), _zip_type, _zip_nullable, variables=_zip_parameters, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
-    fn("map_filter", _ENTRY, _filter_type, FIRST, variables=_entry, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("transform_values", _ENTRY, _transform_values_type, FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("transform_keys", _ENTRY, _transform_keys_type, FIRST, variables=_entry, check=_is_key, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), _map_zip_type, _zip_nullable, variables=_map_zip_parameters, coerces=_cast_keys, check=_check_key_types, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform", _ITEM_OR_INDEX, array_of(1), FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT))),
+    fn("filter", _ITEM_OR_INDEX, type_of(0), FIRST, variables=_element_and_index, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),
+    # `ArrayExists.nullable`: with three-valued logic the body's null can be the answer.
+    fn("exists", _ITEM, dt.BOOLEAN, lambda args, conf: args[0].nullable or (args[1].nullable and conf.three_valued_exists), variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
+    fn("forall", _ITEM, dt.BOOLEAN, EITHER, variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
+    fn("aggregate reduce", _REDUCED, type_of(-1), where(0, -1), alias=True, since="4.3", **_AGGREGATE),
+    # Older Sparks keep the nested flags of the initial value, though what is merged may break them.
+    fn("aggregate reduce", _REDUCED, type_of(-1), where(0, -1), alias=True, until="4.3", **(_AGGREGATE | {"variables": _accumulated(lambda given: given)})),
+    fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), type_of(0), FIRST, variables=_pair, check=_check_comparator, show=_print_sort, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), array_of(2), where(0, 1), variables=lambda args, at: ((_array(args).element, True), (_array(args, 1).element, True)), coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
+    fn("map_filter", _ENTRY, type_of(0), FIRST, variables=_entry, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_values", _ENTRY, lambda args, conf: dt.Map(_map(args).key, args[1].type, args[1].nullable), FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_keys", _ENTRY, lambda args, conf: evolve(_map(args), key=args[1].type), FIRST, variables=_entry, check=lambda args, conf: check_keys([args[1].type]), coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), lambda args, conf: dt.Map(_map(args).key, args[2].type, args[2].nullable), where(0, 1), variables=lambda args, at: ((_map(args).key, False), (_map(args).value, True), (_map(args, 1).value, True)), coerces=_cast_keys, check=_check_key_types, coerce=Coerce.EXPECTS, traits=PURE),
 )

@@ -1,56 +1,48 @@
 """Operators and the conditional syntax. Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, floor
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import (
+    ALWAYS,
+    EITHER,
+    EITHER_BRANCH,
+    NEVER,
+    Args,
+    Coerce,
+    Many,
+    Mismatch,
+    NullRule,
+    Optional,
+)
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import collate_shared, find_open_collation
-from planproof_engine.functions.families.line import Table, binary, fn, lines
+from planproof_engine.functions.families.line import Pretty, Table, binary, fn, lines, prints, type_of
+from planproof_engine.functions.families.rules import checks, merge_types, merged_type, must, wants
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    BOOLEAN,
-    CALENDAR_INTERVAL,
-    DOUBLE,
-    LONG,
-    VOID,
-    DataType,
-    Decimal,
-    Interval,
-    Map,
-    is_integral,
-    is_numeric,
-    is_string,
-    same_structure,
-    same_type,
-)
-from planproof_engine.types.coercion import find_common, find_wider, merge_flags
+from planproof_engine.types.coercion import find_common, find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
-
-Pretty = Callable[[Expr], str]
-
 
 _EXACT = ("and", "or", "&", "|", "^")
 """Operators that do not let decimals of different shapes meet."""
 
 
 def same_operands(
-    symbol: str, fits: Callable[[DataType], bool], wanted: str
+    symbol: str, fits: Callable[[dt.DataType], bool], wanted: str
 ) -> Callable[[Args, Conf], Mismatch | None]:
     """`BinaryOperator.checkInputDataTypes`: both of one type, and of a type that the operator knows."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
         left, right = args[0].type, args[1].type
-        decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
-        if not decimals and not same_type(left, right, conf.case_sensitive):
+        decimals = isinstance(left, dt.Decimal) and isinstance(right, dt.Decimal) and symbol not in _EXACT
+        if not decimals and not dt.same_type(left, right, conf.case_sensitive):
             return find_open_collation(symbol, args) or Mismatch(
                 "BINARY_OP_DIFF_TYPES",
                 f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
@@ -64,15 +56,15 @@ def same_operands(
     return check
 
 
-def _is_summable(t: DataType) -> bool:
-    return is_numeric(t) or isinstance(t, Interval) or t == CALENDAR_INTERVAL
+def _is_summable(t: dt.DataType) -> bool:
+    return dt.is_numeric(t) or isinstance(t, dt.Interval) or t == dt.CALENDAR_INTERVAL
 
 
-def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
+def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], dt.DataType]:
     """The type rule of an operator: by `rule` for two decimals, else the type of the left operand."""
-    def returns(args: Args, conf: Conf) -> DataType:
+    def returns(args: Args, conf: Conf) -> dt.DataType:
         left, right = args[0].type, args[1].type
-        if isinstance(left, Decimal) and isinstance(right, Decimal):
+        if isinstance(left, dt.Decimal) and isinstance(right, dt.Decimal):
             return rule(left, right, conf)
         return left
 
@@ -81,35 +73,16 @@ def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
 
 def _may_overflow(args: Args, conf: Conf) -> bool:
     """With ANSI off a decimal that overflows becomes null."""
-    return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, Decimal))
+    return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, dt.Decimal))
 
 
 _COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
 
 
-def _comparison(
-    symbol: str,
-    nullable: Any = EITHER,
-    coerces: Any = a.comparison,
-    alias: str = "",
-    traits: Traits = _COMPARING,
-) -> Table:
-    check = comparable_operands(symbol)
-    if symbol in _ROUNDED_BOUNDS:
-        coerces = _round_bound(symbol)
-    names = f"{symbol} {alias}".strip()
-    return fn(
-        names,
-        (ANY, ANY),
-        BOOLEAN,
-        nullable,
-        coerces=coerces,
-        coerce=Coerce.NONE,
-        check=check,
-        show=binary(symbol),
-        traits=traits,
-        operator=symbol,
-    )
+def _comparison(names: str, nullable: NullRule = EITHER, coerces: a.Meet = a.comparison, traits: Traits = _COMPARING) -> Table:
+    symbol, *_ = names.split()
+    own: dict[str, Any] = {"coerces": _round_bound(symbol) if symbol in _ROUNDED_BOUNDS else coerces, "coerce": Coerce.NONE, "check": comparable_operands(symbol)}
+    return fn(names, _PAIR, dt.BOOLEAN, nullable, show=binary(symbol), traits=traits, operator=symbol, **own)
 
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
@@ -123,11 +96,11 @@ def _round_bound(symbol: str) -> a.Meet:
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
         for at, (this, other) in enumerate((args, args[::-1])):
-            if isinstance(this, Literal) and isinstance(this.type, Decimal) and is_integral(other.type):
+            if isinstance(this, Literal) and isinstance(this.type, dt.Decimal) and dt.is_integral(other.type):
                 if not is_bigint(this.value):
                     raise Unknown("an integral compared with a decimal beyond bigint")
                 bound = _ROUNDED_BOUNDS[symbol][at](this.value)
-                whole = Literal(bound, LONG, str(bound))
+                whole = Literal(bound, dt.LONG, str(bound))
                 args = [whole, other] if at == 0 else [other, whole]
         return a.comparison(args, conf)
 
@@ -147,7 +120,7 @@ def compare_beyond_bigint(symbol: str, left: Expr, right: Expr) -> bool | None:
     if symbol not in _ROUNDED_BOUNDS:
         return None
     for number, other, greater in ((left, right, ">"), (right, left, "<")):
-        if isinstance(number, Literal) and isinstance(number.type, Decimal) and is_integral(other.type):
+        if isinstance(number, Literal) and isinstance(number.type, dt.Decimal) and dt.is_integral(other.type):
             return None if is_bigint(number.value) else bool((number.value > 0) == symbol.startswith(greater))
     return None
 
@@ -160,7 +133,7 @@ def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
     alike = same_operands(symbol, lambda t: True, "any type")
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        one_structure = not conf.before("4.0") and same_structure(args[0].type, args[1].type)
+        one_structure = not conf.before("4.0") and dt.same_structure(args[0].type, args[1].type)
         refused = None if one_structure else alike(args, conf)
         if refused is not None or _is_comparable(args[0].type):
             return refused
@@ -169,60 +142,23 @@ def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
     return check
 
 
-def _is_comparable(t: DataType) -> bool:
-    return not isinstance(t, Map) and all(_is_comparable(c) for c in t.children) and is_orderable(t)
+def _is_comparable(t: dt.DataType) -> bool:
+    return not isinstance(t, dt.Map) and all(_is_comparable(c) for c in t.children) and is_orderable(t)
 
 
-def _is_boolean(t: DataType) -> bool:
-    return t == BOOLEAN
-
-
-def _bits(symbol: str) -> Table:
-    check = same_operands(symbol, is_integral, "an integral type")
-    return fn(
-        symbol,
-        (ANY, ANY),
-        lambda args, conf: args[0].type,
-        EITHER,
-        coerces=a.bits,
-        coerce=Coerce.NONE,
-        check=check,
-        show=binary(symbol),
-        traits=replace(PURE, commutative=True, cost=Cost.FEW),
-        operator=symbol,
-    )
-
-
-def _check_negation(args: Args, conf: Conf) -> Mismatch | None:
-    return (
-        None
-        if _is_summable(args[0].type)
-        else make_input_mismatch(0, args[0], '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
-    )
+_check_negation = wants(0, _is_summable, '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
 
 
 def _cast_number(args: list[Expr], conf: Conf) -> list[Expr]:
     """A string under a sign is a double."""
     given = args[0]
-    if is_string(given.type) or given.type == VOID:
-        return [cast_unless_same(given, DOUBLE, conf)]
+    if dt.is_string(given.type) or given.type == dt.VOID:
+        return [cast_unless_same(given, dt.DOUBLE, conf)]
     return args
 
 
 def _negation(call: Call, pretty: Pretty) -> str:
     return f"(- {pretty(call.args[0])})" if call.shown == "-" else f"negative({pretty(call.args[0])})"
-
-
-def _positive(call: Call, pretty: Pretty) -> str:
-    return f"(+ {pretty(call.args[0])})"
-
-
-def _suffix(words: str) -> Callable[[Call, Pretty], str]:
-    return lambda call, pretty: f"({pretty(call.args[0])} {words})"
-
-
-def _not(call: Call, pretty: Pretty) -> str:
-    return f"(NOT {pretty(call.args[0])})"
 
 
 def _in(call: Call, pretty: Pretty) -> str:
@@ -238,20 +174,18 @@ def _cast_members(args: list[Expr], conf: Conf) -> list[Expr]:
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
+_check_item = must(lambda args, conf: _is_comparable(args[0].type), "INVALID_ORDERING_TYPE", '"{0}" cannot be compared.')
+
+
 def _check_members(args: Args, conf: Conf) -> Mismatch | None:
-    if any(not same_structure(x.type, args[0].type) for x in args[1:]):
-        return make_types_mismatch("in", args)
-    return (
-        None
-        if _is_comparable(args[0].type)
-        else Mismatch("INVALID_ORDERING_TYPE", f'"{args[0].type.sql}" cannot be compared.')
-    )
+    alike = all(dt.same_structure(x.type, args[0].type) for x in args[1:])
+    return _check_item(args, conf) if alike else make_types_mismatch("in", args)
 
 
 def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
-    if not same_type(left.type, right.type, conf.case_sensitive):
+    if not dt.same_type(left.type, right.type, conf.case_sensitive):
         target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
@@ -261,35 +195,15 @@ def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
 def check_branches(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses branches whose types do not meet."""
     left, right = args[-2:]
-    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
+    return None if dt.same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
 
 
 def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = cast_branches(args, conf)
-    if predicate.type == VOID and same_type(left.type, right.type, conf.case_sensitive):
-        predicate = cast_unless_same(predicate, BOOLEAN, conf)
+    if predicate.type == dt.VOID and dt.same_type(left.type, right.type, conf.case_sensitive):
+        predicate = cast_unless_same(predicate, dt.BOOLEAN, conf)
     return [predicate, left, right]
-
-
-def _if_check(args: Args, conf: Conf) -> Mismatch | None:
-    if args[0].type != BOOLEAN:
-        return make_input_mismatch(0, args[0], "BOOLEAN")
-    return check_branches(args, conf)
-
-
-def merge_types(args: Args, conf: Conf) -> DataType:
-    """The one type of branches that differ at most in nested flags, at its loosest."""
-    found = merge_flags([x.type for x in args], conf)
-    return args[0].type if found is None else found
-
-
-def _if_type(args: Args, conf: Conf) -> DataType:
-    return merge_types(args[1:], conf)
-
-
-def _if(call: Call, pretty: Pretty) -> str:
-    return f"(IF({', '.join(pretty(x) for x in call.args)}))"
 
 
 def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
@@ -310,14 +224,10 @@ def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
     conditions, values = case_values(args)
-    if not all(same_type(v.type, values[0].type, conf.case_sensitive) for v in values):
+    if not all(dt.same_type(v.type, values[0].type, conf.case_sensitive) for v in values):
         return make_types_mismatch("casewhen", values)
-    wrong = next((i for i, condition in enumerate(conditions) if condition.type != BOOLEAN), None)
+    wrong = next((i for i, condition in enumerate(conditions) if condition.type != dt.BOOLEAN), None)
     return None if wrong is None else make_input_mismatch(2 * wrong, conditions[wrong], "BOOLEAN")
-
-
-def _case_type(args: Args, conf: Conf) -> DataType:
-    return merge_types(case_values(args)[1], conf)
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
@@ -341,14 +251,10 @@ def _between_check(args: Args, conf: Conf) -> Mismatch | None:
     return next((refused for refused in found if refused is not None), None)
 
 
-def _between_nullable(args: Args, conf: Conf) -> bool:
-    return any(x.nullable for _, pair in _between_operands(args, conf) for x in pair)
-
-
-def _escape_check(args: Args, conf: Conf) -> Mismatch | None:
-    if len(args) < 3 or (isinstance(args[2], Literal) and is_string(args[2].type) and len(str(args[2].value)) == 1):
-        return None
-    return Mismatch("INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.")
+_escape_check = must(
+    lambda args, conf: len(args) < 3 or (isinstance(args[2], Literal) and dt.is_string(args[2].type) and len(str(args[2].value)) == 1),
+    "INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.",
+)
 
 
 def _case(call: Call, pretty: Pretty) -> str:
@@ -358,17 +264,9 @@ def _case(call: Call, pretty: Pretty) -> str:
     return f"CASE{branches}{otherwise} END"
 
 
-def _like(word: str) -> Callable[[Call, Pretty], str]:
-    def show(call: Call, pretty: Pretty) -> str:
-        text, pattern, *escape = (pretty(x) for x in call.args)
-        return f"{text} {word} {pattern}" + (f" ESCAPE '{escape[0]}'" if escape and escape[0] != "\\" else "")
-
-    return show
-
-
-def _like_alone(call: Call, pretty: Pretty) -> str:
-    """Before Spark 4.0 the escape character is not printed."""
-    return f"{pretty(call.args[0])} LIKE {pretty(call.args[1])}"
+def _print_like(call: Call, pretty: Pretty) -> str:
+    text, pattern, *escape = (pretty(x) for x in call.args)
+    return f"{text} LIKE {pattern}" + (f" ESCAPE '{escape[0]}'" if escape and escape[0] != "\\" else "")
 
 
 _NUMBERS = "a numeric or interval type"
@@ -377,36 +275,37 @@ _PAIR = (ANY, ANY)
 TABLE: Table = lines(
     fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _is_summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
     fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _is_summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
-    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
-    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
-    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
-    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
-    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
-    _comparison("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
+    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", dt.is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
+    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, dt.Decimal) or t == dt.DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
+    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
+    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
+    fn("div", _PAIR, dt.LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
+    _comparison("= ==", coerces=a.equality, traits=replace(_COMPARING, commutative=True)),
     _comparison("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
     _comparison("<"),
     _comparison("<="),
     _comparison(">"),
     _comparison(">="),
-    fn("and", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", _is_boolean, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
-    fn("or", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", _is_boolean, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
-    fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
-    _bits("&"),
-    _bits("|"),
-    _bits("^"),
-    fn("~", (INTEGRAL,), lambda args, conf: args[0].type, EITHER, show=lambda call, pretty: f"~{pretty(call.args[0])}", traits=replace(PURE, cost=Cost.FEW)),
-    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isnotunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
-    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_cast_members, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("if", (ANY, ANY, ANY), _if_type, EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
+    fn("and", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
+    fn("or", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
+    fn("not !", (dt.BOOLEAN,), dt.BOOLEAN, EITHER, show=prints("(NOT {0})"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
+    fn("&", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("&", dt.is_integral, "an integral type"), show=binary("&"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="&"),
+    fn("|", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("|", dt.is_integral, "an integral type"), show=binary("|"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="|"),
+    fn("^", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("^", dt.is_integral, "an integral type"), show=binary("^"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="^"),
+    fn("~", (INTEGRAL,), type_of(0), EITHER, show=prints("~{0}"), traits=replace(PURE, cost=Cost.FEW)),
+    fn("negative", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("positive", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=prints("(+ {0})"), traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("isnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NULL)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT NULL)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("between", (ANY, ANY, ANY), dt.BOOLEAN, lambda args, conf: any(x.nullable for _, pair in _between_operands(args, conf) for x in pair), coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=_cast_members, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=_print_like, since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    # Before Spark 4.0 the escape character is not printed.
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("ilike({0}, {1})"), traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), dt.BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=checks(wants(0, lambda t: t == dt.BOOLEAN, "BOOLEAN"), check_branches), show=prints("(IF({0}, {1}, {2}))"), traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("when", (ANY, ANY, Many(ANY)), lambda args, conf: merge_types(case_values(args)[1], conf), _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
 )

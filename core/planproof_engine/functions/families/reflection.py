@@ -3,10 +3,9 @@
 Source: `CallMethodViaReflection`. Which classes there are only a class path can tell, but for those of Java itself.
 """
 
-from __future__ import annotations
-
 import re
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, Args, Coerce, Many, Mismatch
 from planproof_engine.expr.traits import VOLATILE
@@ -14,10 +13,9 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.origin import Unknown
-from planproof_engine.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, STRING, DataType, is_string
 from planproof_engine.types.kinds import ANY
 
-_LETTERS: dict[DataType, str] = {BOOLEAN: "Z", BYTE: "B", SHORT: "S", INT: "I", LONG: "J", FLOAT: "F", DOUBLE: "D"}
+_LETTERS: dict[dt.DataType, str] = {dt.BOOLEAN: "Z", dt.BYTE: "B", dt.SHORT: "S", dt.INT: "I", dt.LONG: "J", dt.FLOAT: "F", dt.DOUBLE: "D"}
 """What a method can take beside strings (`CallMethodViaReflection.typeMapping`), by the letters of Java's descriptors."""
 
 _METHODS = {
@@ -63,10 +61,6 @@ _PACKAGES = re.compile(
 """Where a class may be: Java alone may add one to its own packages (`ClassLoader.defineClass`)."""
 
 
-def _letter(t: DataType) -> str | None:
-    return "T" if is_string(t) else _LETTERS.get(t)
-
-
 def _takes(parameters: str, given: str) -> bool:
     fits = (p == g or p == "O" or (p == "C" and g == "T") for p, g in zip(parameters, given))
     return len(parameters) == len(given) and all(fits)
@@ -74,12 +68,12 @@ def _takes(parameters: str, given: str) -> bool:
 
 def _check(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
-    if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
+    if not all(dt.is_string(a.type) and is_foldable(a) for a in args[:2]):
         return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
     named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
     if None in named:
         return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
-    letters = [_letter(a.type) for a in args[2:]]
+    letters = ["T" if dt.is_string(a.type) else _LETTERS.get(a.type) for a in args[2:]]
     strange = next((a.type for a, letter in zip(args[2:], letters) if letter is None), None)
     if strange is not None:
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'a method takes booleans, numbers and strings, not "{strange.sql}".')
@@ -102,7 +96,7 @@ def _find_method(owner: str, method: str, given: str) -> Mismatch | None:
 
 def _reflection(names: str) -> Table:
     inputs = (ANY, ANY, Many(ANY))
-    return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_check, alias=True, traits=VOLATILE, foldable=False)
+    return fn(names, inputs, dt.STRING, ALWAYS, coerce=Coerce.NONE, check=_check, alias=True, traits=VOLATILE, foldable=False)
 
 
 TABLE: Table = lines(_reflection("java_method reflect"), _reflection("try_reflect"))

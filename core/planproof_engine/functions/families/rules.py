@@ -1,31 +1,16 @@
 """Rules that lines of several families share: constants, checks, types that follow an argument."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch, TypeRule
+from planproof_engine.expr.function import EITHER, Adjust, Args, Check, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import find_open_collation
-from planproof_engine.types import (
-    DATE,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    DataType,
-    Map,
-    is_string,
-    same_type,
-    walk,
-)
+from planproof_engine.functions.families.line import Pretty
 from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
-
-Pretty = Callable[[Expr], str]
-
 
 _REPLACED = frozenset(
     ["aes_decrypt", "aes_encrypt", "array_compact", "array_prepend", "array_size", "between", "btrim", "convert_timezone", "current_catalog", "current_database", "current_path", "current_schema", "current_user", "date_part", "datepart", "decode", "elt", "equal_null", "extract", "hmac", "ifnull", "ilike", "is_valid_utf8", "jaro_winkler_similarity", "left", "luhn_check", "make_time", "make_valid_utf8", "nullif", "nullifzero", "nvl", "nvl2", "parse_url", "regexp_count", "regexp_substr", "right", "session_user", "split_part", "st_geogfromwkb", "st_geomfromwkb", "to_binary", "to_date", "to_time", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "try_add", "try_aes_decrypt", "try_divide", "try_make_interval", "try_mod", "try_multiply", "try_parse_url", "try_subtract", "try_to_binary", "try_to_date", "try_to_time", "try_to_timestamp", "try_url_decode", "try_validate_utf8", "url_decode", "url_encode", "user", "validate_utf8", "variant_delete", "variant_strip_nulls", "zeroifnull"]
@@ -44,11 +29,11 @@ def is_zoned(call: Call) -> bool | None:
     """Whether the call has no answer before Spark gives it a time zone or a seed (`TimeZoneAwareExpression`,
     `ExpressionWithRandomSeed`). None for what takes or gives timestamps and was not looked at."""
     name = call.function.name
-    if name in ("date_part", "datepart") and call.args[-1].type == DATE:
+    if name in ("date_part", "datepart") and call.args[-1].type == dt.DATE:
         return False  # The year of a date is one everywhere.
     if name in _SEEDED_OR_ZONED:
         return True
-    moments = (TIMESTAMP, TIMESTAMP_NTZ)
+    moments = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
     return None if name not in _HAND_ON and any(e.type in moments for e in (call, *call.args)) else False
 
 
@@ -80,11 +65,48 @@ def null_where_it_fails(args: Args, conf: Conf) -> bool:
     return not conf.ansi or EITHER(args, conf)
 
 
-def check_keys(types: Sequence[DataType]) -> Mismatch | None:
+def check_keys(types: Sequence[dt.DataType]) -> Mismatch | None:
     """Refuses keys of a map that hold a map or a variant (`TypeUtils.checkForMapKeyType`)."""
-    if any(isinstance(part, Map) or part == VARIANT for key in types for part in walk(key)):
+    if any(isinstance(part, dt.Map) or part == dt.VARIANT for key in types for part in dt.walk(key)):
         return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
     return None
+
+
+def must(holds: Callable[[Args, Conf], object], condition: str, message: str, *, whole: bool = False) -> Check:
+    """Refuses arguments for which `holds` does not; `{0}` in the message is the first one's type."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if holds(args, conf):
+            return None
+        return Mismatch(condition, message.format(*(a.type.sql for a in args)), whole)
+
+    return check
+
+
+def wants(index: int, fits: Callable[[dt.DataType], object], wanted: str) -> Check:
+    """Refuses an argument whose type does not fit (UNEXPECTED_INPUT_TYPE)."""
+    return lambda args, conf: None if fits(args[index].type) else make_input_mismatch(index, args[index], wanted)
+
+
+def at_once(check: Check) -> Adjust:
+    """Spark looks at this before it looks at the types of the arguments."""
+
+    def look(args: list[Expr], conf: Conf) -> list[Expr]:
+        if (refused := check(args, conf)) is not None:
+            raise refused
+        return args
+
+    return look
+
+
+def uncast(*expected: Expected | None) -> Check:
+    """Refuses arguments of other types: not even a bare NULL is cast."""
+    return lambda args, conf: check_inputs(args, expected)
+
+
+def implicit(*expected: Expected | None) -> Adjust:
+    """Casts the arguments to these types, where that is implicit."""
+    return lambda args, conf: cast_implicitly(args, expected, conf)
 
 
 def not_null(*places: int) -> Check:
@@ -131,7 +153,7 @@ def one_type(name: str) -> Check:
     """Refuses arguments of different types (DATA_DIFF_TYPES)."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
+        if all(dt.same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
             return None
         return find_open_collation(name, args) or make_types_mismatch(name, args)
 
@@ -159,18 +181,18 @@ def check_inputs(args: Args, expected: Sequence[Expected | None]) -> Mismatch | 
 
 def text_of(index: int) -> TypeRule:
     """The string type of the argument at `index`, its collation kept; the default string for another type."""
-    return lambda args, conf: args[index].type if is_string(args[index].type) else STRING
+    return lambda args, conf: args[index].type if dt.is_string(args[index].type) else dt.STRING
+
+
+def merge_types(args: Args, conf: Conf) -> dt.DataType:
+    """`ComplexTypeMergingExpression.dataType`: the one type of the arguments, its flags loosest."""
+    found = merge_flags([a.type for a in args], conf)
+    return args[0].type if found is None else found
 
 
 def merged_type(*places: int) -> TypeRule:
-    """`ComplexTypeMergingExpression.dataType`: the one type of the arguments (or those at `places`), its flags loosest."""
-
-    def rule(args: Args, conf: Conf) -> DataType:
-        chosen = [args[p] for p in places] if places else args
-        found = merge_flags([a.type for a in chosen], conf)
-        return chosen[0].type if found is None else found
-
-    return rule
+    """The one type of the arguments, or of those at `places`."""
+    return lambda args, conf: merge_types([args[p] for p in places] if places else args, conf)
 
 
 def prove_null_for_null(args: Args) -> str | None:

@@ -1,52 +1,23 @@
 """JSON, CSV and XML. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import is_foldable, is_null
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines
+from planproof_engine.functions.families.rules import at_once, is_foldable, is_null, must, wants
 from planproof_engine.functions.inference import infer_schema
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    BOOLEAN,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    VARIANT,
-    VOID,
-    Array,
-    Char,
-    DataType,
-    Map,
-    Struct,
-    Time,
-    TypeSyntaxError,
-    Varchar,
-    as_nullable,
-    from_json,
-    is_string,
-    parse_fields,
-    parse_type,
-    walk,
-)
 from planproof_engine.types.ddl import find_unknown_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
-Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
 _TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)(?:\s*:\s*|\s+)\w[\w\s,:<>()`]*\Z")
 _NO_WORD = re.compile(r"\s*(\d+\b|[^\w\s`/-])")
@@ -58,25 +29,25 @@ _OPEN_TYPES = ("INTERVAL", "TIMESTAMP", "TIME", "STRING", "CHAR", "CHARACTER", "
 """Words that a type may begin with, and go on after."""
 _HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)
 """Spark reads such a column, and refuses its type by another condition."""
-_STRINGS = Array(STRING, True)
+_STRINGS = dt.Array(dt.STRING, True)
 
 
 def _print_first(call: Call, pretty: Pretty) -> str:
     """The schema and the options are not printed; a map that is parsed is called `entries`."""
-    if call.function.name == "from_json" and isinstance(call.type, Map):
+    if call.function.name == "from_json" and isinstance(call.type, dt.Map):
         return "entries"
     return f"{call.shown}({pretty(call.args[0])})"
 
 
-def parse_written_type(arg: Expr, conf: Conf, what: str) -> DataType:
+def parse_written_type(arg: Expr, conf: Conf, what: str) -> dt.DataType:
     """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`); JSON since 4.0."""
     text = str(infer_schema(arg) or constant(arg, what))
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
     if found is None or (_PRECISE.search(text) and not _has_digits(text, conf)):
         raise _check_schema(text) or Unknown(f"{what} with the schema {text!r}")
-    if any(_is_newer(t, conf) for t in walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
+    if any(_is_newer(t, conf) for t in dt.walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
         raise _make_newer_mismatch(text)
-    if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
+    if not conf.preserve_char_varchar and any(isinstance(t, (dt.Char, dt.Varchar)) for t in dt.walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
     return found
 
@@ -89,8 +60,8 @@ def _has_digits(text: str, conf: Conf) -> bool:
     return not conf.before("4.3") and all(6 <= int(digits) <= most for digits in _DIGITS.findall(text))
 
 
-def _is_newer(t: DataType, conf: Conf) -> bool:
-    return (isinstance(t, Time) and conf.before("4.1")) or (t == VARIANT and conf.before("4.0"))
+def _is_newer(t: dt.DataType, conf: Conf) -> bool:
+    return (isinstance(t, dt.Time) and conf.before("4.1")) or (t == dt.VARIANT and conf.before("4.0"))
 
 
 def _make_newer_mismatch(text: str) -> Mismatch:
@@ -101,17 +72,17 @@ def _make_newer_mismatch(text: str) -> Mismatch:
     return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
 
 
-def _read_type(text: str, ntz: bool) -> DataType | None:
+def _read_type(text: str, ntz: bool) -> dt.DataType | None:
     if not text.strip():
         return None
-    for read in (partial(parse_fields, colons=False), parse_type):
+    for read in (partial(dt.parse_fields, colons=False), dt.parse_type):
         try:
             return read(text, timestamp_ntz=ntz)
-        except TypeSyntaxError:
+        except dt.TypeSyntaxError:
             continue
     try:
-        return from_json(text, strict=True)
-    except (TypeSyntaxError, ValueError, KeyError, TypeError):
+        return dt.from_json(text, strict=True)
+    except (dt.TypeSyntaxError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -123,7 +94,7 @@ def _check_schema(text: str) -> Mismatch | None:
         return Mismatch("UNSUPPORTED_DATATYPE", f'Unsupported data type "{text.upper()}".', whole=True)
     try:
         named: str | None = "" if _RICHER.search(text) else find_unknown_type(text)
-    except TypeSyntaxError:
+    except dt.TypeSyntaxError:
         named = None
     if named is None or _is_no_type(text):
         return Mismatch("PARSE_SYNTAX_ERROR", f"the schema {text!r} is neither a type nor a list of columns.", whole=True)
@@ -154,15 +125,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _parsed_type(args: Args, conf: Conf) -> DataType:
-    return as_nullable(parse_written_type(args[1], conf, "parsing"))
-
-
-def _check_container(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, (Struct, Array, Map)) or found in (VARIANT, VOID):
-        return None
-    return Mismatch("INVALID_JSON_SCHEMA", f'Input schema "{found.sql}" must be a struct, an array, a map or a variant.')
+_check_container = must(
+    lambda args, conf: isinstance(args[0].type, (dt.Struct, dt.Array, dt.Map)) or args[0].type in (dt.VARIANT, dt.VOID),
+    "INVALID_JSON_SCHEMA", 'Input schema "{0}" must be a struct, an array, a map or a variant.',
+)
+_check_row = must(
+    lambda args, conf: isinstance(args[0].type, dt.Struct) or args[0].type == dt.VOID, "UNSUPPORTED_INPUT_TYPE", '`to_csv` takes a "STRUCT", no "{0}".'
+)
+_check_record_or_variant = wants(0, lambda t: isinstance(t, dt.Struct) or t in (dt.VARIANT, dt.VOID), "STRUCT")
+_check_literal = must(lambda args, conf: not is_null(args[0]), "UNEXPECTED_NULL", "The first argument must not be null.")
 
 
 def _refuse_options(args: Args, at: int) -> None:
@@ -178,8 +149,8 @@ def _refuse_options(args: Args, at: int) -> None:
         raise Mismatch("INTERNAL_ERROR", "Cannot evaluate the options: they must be constants.", whole=True)
 
 
-def _read_schema(args: list[Expr], conf: Conf) -> DataType:
-    if not is_foldable(args[1]) or not is_string(args[1].type):
+def _read_schema(args: list[Expr], conf: Conf) -> dt.DataType:
+    if not is_foldable(args[1]) or not dt.is_string(args[1].type):
         raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the schema must be a string that is a constant.")
     return parse_written_type(args[1], conf, "parsing")
 
@@ -188,15 +159,15 @@ def _json_schema(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark looks at the schema, then at the options, before it looks at the text's type."""
     found = _read_schema(args, conf)
     _refuse_options(args, 2)
-    if isinstance(found, Map) and not is_string(found.key):
+    if isinstance(found, dt.Map) and not dt.is_string(found.key):
         raise Mismatch("INVALID_JSON_MAP_KEY_TYPE", f'"{found.sql}" can only contain STRING as a key type.')
-    if not isinstance(found, (Struct, Array, Map)) and found != VARIANT:
+    if not isinstance(found, (dt.Struct, dt.Array, dt.Map)) and found != dt.VARIANT:
         raise Mismatch("INVALID_JSON_SCHEMA", f'"{found.sql}" must be a struct, an array, a map or a variant.')
     return args
 
 
 def _csv_schema(args: list[Expr], conf: Conf) -> list[Expr]:
-    if not isinstance(_read_schema(args, conf), Struct):
+    if not isinstance(_read_schema(args, conf), dt.Struct):
         raise Mismatch("INVALID_SCHEMA.NON_STRUCT_TYPE", "The schema must be a struct.")
     _refuse_options(args, 2)
     return args
@@ -205,7 +176,7 @@ def _csv_schema(args: list[Expr], conf: Conf) -> list[Expr]:
 def _xml_schema(args: list[Expr], conf: Conf) -> list[Expr]:
     found = _read_schema(args, conf)
     _refuse_options(args, 2)
-    if not isinstance(found, Struct) and found != VARIANT:
+    if not isinstance(found, dt.Struct) and found != dt.VARIANT:
         raise Mismatch("INVALID_XML_SCHEMA", f'"{found.sql}" must be a struct or a variant.')
     return args
 
@@ -213,7 +184,7 @@ def _xml_schema(args: list[Expr], conf: Conf) -> list[Expr]:
 def _option_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A value of type void is written as NULL."""
     _refuse_options(args, 1)
-    return [Literal(None, VOID, "NULL"), *args[1:]] if args[0].type == VOID else args
+    return [Literal(None, dt.VOID, "NULL"), *args[1:]] if args[0].type == dt.VOID else args
 
 
 def _sample_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -224,55 +195,32 @@ def _sample_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _check_record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    return None if isinstance(found, Struct) or found in (VARIANT, VOID) else make_input_mismatch(0, args[0], "STRUCT")
-
-
-def _check_row(args: Args, conf: Conf) -> Mismatch | None:
-    found = args[0].type
-    if isinstance(found, Struct) or found == VOID:
-        return None
-    return Mismatch("UNSUPPORTED_INPUT_TYPE", f'`to_csv` takes a "STRUCT", no "{found.sql}".')
-
-
-def _check_literal(args: Args, conf: Conf) -> Mismatch | None:
-    if is_null(args[0]):
-        return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
-    return None
-
-
-def _xpath(names: str, returns: DataType) -> Table:
+def _xpath(names: str, returns: dt.DataType) -> Table:
     """The path is a constant string, which Spark looks at before it looks at the document's type."""
-
-    def path(args: list[Expr], conf: Conf) -> list[Expr]:
-        if not is_foldable(args[1]) and args[1].type != VOID:
-            raise Mismatch("NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
-        return args
-
-    own: dict[str, Any] = {"coerces": path, "coerce": Coerce.EXPECTS, "alias": True, "traits": RAISES}
+    path = must(lambda args, conf: is_foldable(args[1]) or args[1].type == dt.VOID, "NON_FOLDABLE_INPUT", "the path must be a foldable expression.")
+    own: dict[str, Any] = {"coerces": at_once(path), "coerce": Coerce.EXPECTS, "alias": True, "traits": RAISES}
     return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
 
 TABLE: Table = lines(
-    fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("get_json_object", (ANY_STRING, ANY_STRING), dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("json_array_length", (ANY_STRING,), dt.INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_container, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed_type, FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_row, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_record_or_variant, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    _xpath("xpath_string", STRING),
-    _xpath("xpath_boolean", BOOLEAN),
-    _xpath("xpath_short", SHORT),
-    _xpath("xpath_int", INT),
-    _xpath("xpath_long", LONG),
-    _xpath("xpath_float", FLOAT),
-    _xpath("xpath_double xpath_number", DOUBLE),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_json", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_container, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_json", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_csv", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_row, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_csv", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_xml", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_record_or_variant, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_xml", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    _xpath("xpath_string", dt.STRING),
+    _xpath("xpath_boolean", dt.BOOLEAN),
+    _xpath("xpath_short", dt.SHORT),
+    _xpath("xpath_int", dt.INT),
+    _xpath("xpath_long", dt.LONG),
+    _xpath("xpath_float", dt.FLOAT),
+    _xpath("xpath_double xpath_number", dt.DOUBLE),
     _xpath("xpath", _STRINGS),
 )

@@ -4,46 +4,28 @@ Source: `percentiles.scala`, `ApproximatePercentile.scala`, `CentralMomentAgg.sc
 `linearRegression.scala`, `HistogramNumeric.scala`, `Mode.scala`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal as Number
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, NEVER, Args, Category, Coerce, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, NEVER, Args, Category, Coerce, Mismatch, Optional, TypeRule
 from planproof_engine.expr.nodes import Call, Cast, Expr, Sort
 from planproof_engine.expr.traits import ANSI_RAISES, PURE
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.aggregates import average_type
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import checks, foldable, is_foldable, not_null
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    DataType,
-    Interval,
-    Struct,
-    StructField,
-    is_numeric,
-)
 from planproof_engine.types.kinds import ANY, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf
-
-Pretty = Callable[[Expr], str]
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": ANSI_RAISES}
 _MEASURED = OneOf((NUMERIC, ANY_TIME, YEAR_MONTH, DAY_TIME))
-_APPROXIMATED = OneOf((NUMERIC, DATE, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
+_APPROXIMATED = OneOf((NUMERIC, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ, YEAR_MONTH, DAY_TIME, ANY_TIME))
 _APPROXIMATED_BEFORE = OneOf(_APPROXIMATED.members[:-1])
 """Before Spark 4.3."""
-_FRACTIONS = OneOf((DOUBLE, Array(DOUBLE, False)))
+_FRACTIONS = OneOf((dt.DOUBLE, dt.Array(dt.DOUBLE, False)))
 
 
 def _values(arg: Expr) -> list[float | None]:
@@ -78,28 +60,21 @@ def _check_accuracy(args: Args, conf: Conf) -> Mismatch | None:
     return found
 
 
-def _measure_type(args: Args) -> DataType:
+def _measure_type(args: Args) -> dt.DataType:
     """Numbers have percentiles of type double, intervals of the widest interval type, times of their own."""
     given = args[0].type
-    if isinstance(given, Interval):
-        return Interval("year", "month") if given.year_month else Interval("day", "second")
-    return DOUBLE if is_numeric(given) else given
+    if isinstance(given, dt.Interval):
+        return dt.Interval("year", "month") if given.year_month else dt.Interval("day", "second")
+    return dt.DOUBLE if dt.is_numeric(given) else given
 
 
-def _spread(item: DataType, args: Args) -> DataType:
-    return Array(item, False) if isinstance(args[1].type, Array) else item
+def _spread(item: Callable[[Args], dt.DataType]) -> TypeRule:
+    """One value for one percentage, an array of values for an array of them."""
+    return lambda args, conf: dt.Array(item(args), False) if isinstance(args[1].type, dt.Array) else item(args)
 
 
-def _percentile_type(args: Args, conf: Conf) -> DataType:
-    return _spread(_measure_type(args), args)
-
-
-def _approximate_type(args: Args, conf: Conf) -> DataType:
-    return _spread(args[0].type, args)
-
-
-def _histogram_type(args: Args, conf: Conf) -> DataType:
-    return Array(Struct((StructField("x", args[0].type), StructField("y", DOUBLE))), True)
+def _histogram_type(args: Args, conf: Conf) -> dt.DataType:
+    return dt.Array(dt.Struct((dt.StructField("x", args[0].type), dt.StructField("y", dt.DOUBLE))), True)
 
 
 def _is_descending(call: Call) -> bool:
@@ -133,7 +108,7 @@ def _check_mode(args: Args, conf: Conf) -> Mismatch | None:
         return None
     if not is_foldable(args[1]):
         return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `deterministic` must be a foldable expression of BOOLEAN type.")
-    if args[1].type != BOOLEAN:
+    if args[1].type != dt.BOOLEAN:
         null = constant(args[1], "mode") is None
         return Mismatch("UNEXPECTED_NULL" if null else "UNEXPECTED_INPUT_TYPE", "`deterministic` must be a boolean.", whole=not null)
     return None
@@ -147,49 +122,41 @@ def _check_bins(args: Args, conf: Conf) -> Mismatch | None:
     return None if count >= 2 else Mismatch("VALUE_OUT_OF_RANGE", "a histogram has at least two bins.")
 
 
-def _regression(name: str) -> Table:
-    return fn(name, (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG)
-
-
-def _mean_of(place: int) -> Callable[[Args, Conf], DataType]:
-    return lambda args, conf: average_type([args[place]], conf)
-
-
 def _percentiles(measured: OneOf, **versions: Any) -> Table:
     """The exact percentiles, over what these versions measure: times of day since Spark 4.3."""
     own: dict[str, Any] = {**_AGG, **versions}
     within: dict[str, Any] = {"check": _check_fraction, "show": _print_within_group, "modifiers": ("order first",), **own}
     return lines(
         fn("median", (measured,), lambda args, conf: _measure_type(args), ALWAYS, **own),
-        fn("percentile", (measured, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_check_fraction, **own),
-        fn("percentile_cont", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
-        fn("percentile_disc", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
+        fn("percentile", (measured, _FRACTIONS, Optional(INTEGRAL, lit(1))), _spread(_measure_type), ALWAYS, check=_check_fraction, **own),
+        fn("percentile_cont", (measured, _FRACTIONS), _spread(_measure_type), ALWAYS, **within),
+        fn("percentile_disc", (measured, _FRACTIONS), _spread(_measure_type), ALWAYS, **within),
     )
 
 
 _BINS = checks(foldable(1), _check_bins)
 
 TABLE: Table = lines(
-    fn("corr", (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG),
-    fn("covar_pop", (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG),
-    fn("covar_samp", (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG),
-    fn("skewness", (DOUBLE,), DOUBLE, ALWAYS, **_AGG),
-    fn("kurtosis", (DOUBLE,), DOUBLE, ALWAYS, **_AGG),
-    fn("regr_count", (NUMERIC, NUMERIC), LONG, NEVER, **_AGG),
-    fn("regr_avgx", (NUMERIC, NUMERIC), _mean_of(1), ALWAYS, **_AGG),
-    fn("regr_avgy", (NUMERIC, NUMERIC), _mean_of(0), ALWAYS, **_AGG),
-    _regression("regr_intercept"),
-    _regression("regr_r2"),
-    _regression("regr_slope"),
-    _regression("regr_sxx"),
-    _regression("regr_sxy"),
-    _regression("regr_syy"),
+    fn("corr", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("covar_pop", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("covar_samp", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("skewness", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("kurtosis", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_count", (NUMERIC, NUMERIC), dt.LONG, NEVER, **_AGG),
+    fn("regr_avgx", (NUMERIC, NUMERIC), lambda args, conf: average_type(args[1:], conf), ALWAYS, **_AGG),
+    fn("regr_avgy", (NUMERIC, NUMERIC), average_type, ALWAYS, **_AGG),
+    fn("regr_intercept", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_r2", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_slope", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_sxx", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_sxy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("regr_syy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
     _percentiles(_MEASURED, since="4.3"),
     _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
-    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(foldable(1), _check_accuracy, _check_fraction), since="4.3", **_AGG),
-    fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(foldable(1), _check_accuracy, _check_fraction), until="4.3", **_AGG),
-    fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", parameters=", 0, 0", **_AGG),
-    fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", parameters=", 0, 0", **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _spread(lambda args: args[0].type), ALWAYS, alias=True, check=checks(foldable(1), _check_accuracy, _check_fraction), since="4.3", **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _spread(lambda args: args[0].type), ALWAYS, alias=True, check=checks(foldable(1), _check_accuracy, _check_fraction), until="4.3", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED, dt.INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", parameters=", 0, 0", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED_BEFORE, dt.INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", parameters=", 0, 0", **_AGG),
     fn("mode", (Optional(ANY), Optional(ANY)), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_mode, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
     fn("mode", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

@@ -1,98 +1,76 @@
 """Strings. Source: `stringExpressions.scala`, `maskExpressions.scala`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
 from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import (
-    Pretty,
     cast_implicitly,
     check_inputs,
     checks,
     foldable,
     is_foldable,
-    merged_type,
+    merge_types,
+    must,
     one_type,
     prove_null_for_null,
 )
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    Array,
-    DataType,
-    String,
-    is_string,
-    same_type,
-)
 from planproof_engine.types.coercion import find_common, find_implicit
 from planproof_engine.types.collations import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
 
-def _collate_type(args: Args, conf: Conf) -> DataType:
+def _collate_type(args: Args, conf: Conf) -> dt.DataType:
     """Spark keeps a written UTF8_BINARY apart from the default since 4.2."""
     name = str(constant(args[1], "collate"))
     if name.upper() == "UTF8_BINARY" and conf.before("4.2"):
-        return STRING
+        return dt.STRING
     first, *rest = name.split("_")
     language = first.lower() if is_locale(first) else first.upper()
-    return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
+    return dt.String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
 
 
 def _collate_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    if not is_string(args[1].type):
+    if not dt.is_string(args[1].type):
         raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
     name = str(constant(args[1], "collate"))
     if not is_collation(name):
         raise Mismatch("COLLATION_INVALID_NAME", "there is no collation of this name.", whole=True)
-    return [args[0], Literal(name, STRING, name)]  # `CollateExpressionBuilder` computes it at once.
+    return [args[0], Literal(name, dt.STRING, name)]  # `CollateExpressionBuilder` computes it at once.
 
 
-_TEXT_OR_BYTES = OneOf((ANY_STRING, BINARY))
-_NULL_TEXT = Literal(None, STRING, "NULL")
-_TO_THE_END = Literal(2147483647, INT, "2147483647")
+_TEXT_OR_BYTES = OneOf((ANY_STRING, dt.BINARY))
+_NULL_TEXT = Literal(None, dt.STRING, "NULL")
+_TO_THE_END = Literal(2147483647, dt.INT, "2147483647")
 
 
 def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
-    if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
+    if types and all(isinstance(t, dt.Array) for t in types):
+        target = None if all(dt.same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
-    if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
+    if types and all(t == dt.BINARY for t in types) and not conf.concat_binary_as_string:
         return args
     return [_cast_to_text(x, conf) for x in args]
 
 
 def _cast_to_text(arg: Expr, conf: Conf) -> Expr:
-    target = find_implicit(arg.type, STRING, ansi=conf.ansi)
-    return arg if target is None or is_string(arg.type) else cast_unless_same(arg, target, conf)
+    target = find_implicit(arg.type, dt.STRING, ansi=conf.ansi)
+    return arg if target is None or dt.is_string(arg.type) else cast_unless_same(arg, target, conf)
 
 
-_JOINABLE = OneOf((ANY_STRING, BINARY, ANY_ARRAY))
-
-
-def _check_concat(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf)
-
-
-def _concat_type(args: Args, conf: Conf) -> DataType:
-    return merged_type()(args, conf) if args else STRING
+_JOINABLE = OneOf((ANY_STRING, dt.BINARY, ANY_ARRAY))
 
 
 def _elt_operands(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -100,13 +78,13 @@ def _elt_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if not args:
         return args
     index, *items = args
-    if not (items and all(x.type == BINARY for x in items)) or conf.elt_output_as_string:
+    if not (items and all(x.type == dt.BINARY for x in items)) or conf.elt_output_as_string:
         items = [_cast_to_text(x, conf) for x in items]
-    return [*cast_implicitly([index], [INT], conf), *items]
+    return [*cast_implicitly([index], [dt.INT], conf), *items]
 
 
 def _check_elt(args: Args, conf: Conf) -> Mismatch | None:
-    refused = check_inputs(args, [INT] + [_TEXT_OR_BYTES] * (len(args) - 1))
+    refused = check_inputs(args, [dt.INT] + [_TEXT_OR_BYTES] * (len(args) - 1))
     return refused or one_type("elt")(args[1:], conf)
 
 
@@ -130,17 +108,17 @@ def _pad(name: str) -> Table:
     """`lpad` and `rpad`: strings are padded with a blank, bytes with zero."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
-        if args[0].type == BINARY and (len(args) == 2 or args[2].type == BINARY):
-            pad = args[2:] or [Literal(b"\0", BINARY, "X'00'")]
-            return [args[0], *cast_implicitly(args[1:2], [INT], conf), *pad]
-        if isinstance(args[1].type, String) and args[1].type.collation:
+        if args[0].type == dt.BINARY and (len(args) == 2 or args[2].type == dt.BINARY):
+            pad = args[2:] or [Literal(b"\0", dt.BINARY, "X'00'")]
+            return [args[0], *cast_implicitly(args[1:2], [dt.INT], conf), *pad]
+        if isinstance(args[1].type, dt.String) and args[1].type.collation:
             raise Unknown(f"{name} to a length that is a collated string")
         pad = args[2:] or [lit(" ")]
-        return cast_implicitly([*args[:2], *pad], [ANY_STRING, INT, ANY_STRING], conf)
+        return cast_implicitly([*args[:2], *pad], [ANY_STRING, dt.INT, ANY_STRING], conf)
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        kind: Expected = BINARY if args[0].type == BINARY and args[2].type == BINARY else ANY_STRING
-        return check_inputs(args, [kind, INT, kind])
+        kind: Expected = dt.BINARY if args[0].type == dt.BINARY and args[2].type == dt.BINARY else ANY_STRING
+        return check_inputs(args, [kind, dt.INT, kind])
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
     return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, traits=PURE, **own)
@@ -150,7 +128,7 @@ def _search(name: str) -> Table:
     """`contains`, `startswith`, `endswith`: of two strings, or of two binaries."""
 
     def kinds(args: Args) -> list[Expected | None]:
-        return [BINARY, BINARY] if all(x.type == BINARY for x in args) else [ANY_STRING, ANY_STRING]
+        return [dt.BINARY, dt.BINARY] if all(x.type == dt.BINARY for x in args) else [ANY_STRING, ANY_STRING]
 
     own: dict[str, Any] = {
         "coerces": lambda args, conf: cast_implicitly(args, kinds(args), conf),
@@ -161,14 +139,9 @@ def _search(name: str) -> Table:
 
     def nullable(args: Args, conf: Conf) -> bool:
         """Static code checks the bytes, and Spark takes the result of static code for nullable."""
-        return EITHER(args, conf) or all(x.type == BINARY for x in args)
+        return EITHER(args, conf) or all(x.type == dt.BINARY for x in args)
 
-    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=prove_null_for_null, traits=PURE, **own)
-
-
-def _check_overlay(args: Args, conf: Conf) -> Mismatch | None:
-    """`Overlay.checkInputDataTypes`: input and replacement are both strings or both binary."""
-    return None if same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2])
+    return fn(name, (ANY, ANY), dt.BOOLEAN, nullable, evidence=prove_null_for_null, traits=PURE, **own)
 
 
 def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
@@ -180,44 +153,27 @@ def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _check_indexes(args: Args, conf: Conf) -> Mismatch | None:
-    pattern = args[0]
-    if isinstance(pattern, Literal) and "%0$" in str(pattern.value):
-        return Mismatch("INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1.")
-    return None
-
-
-def _locate_nullable(args: Args, conf: Conf) -> bool:
-    """`StringLocate.nullable`: without a start nothing is found."""
-    return args[0].nullable or args[1].nullable
-
-
-def _instr_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`instr` with a start looks for the first occurrence."""
-    return [*args, lit(1)] if len(args) == 3 else args
-
-
 TABLE: Table = lines(
-    fn("concat", (Many(ANY),), _concat_type, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=_check_concat, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
+    fn("concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else dt.STRING, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
     fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
     fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
-    fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
-    fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
+    fn("length len char_length character_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("bit_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
+    fn("octet_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
     fn("upper ucase", (ANY_STRING,), type_of(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     fn("lower lcase", (ANY_STRING,), type_of(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     fn("initcap", (ANY_STRING,), type_of(0), EITHER, traits=PURE),
-    fn("ascii", (ANY_STRING,), INT, EITHER, traits=PURE),
-    fn("chr char", (LONG,), STRING, EITHER, alias=True, traits=PURE),
-    fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("space", (INT,), STRING, EITHER, traits=PURE),
-    fn("repeat", (ANY_STRING, INT), type_of(0), EITHER, traits=PURE),
+    fn("ascii", (ANY_STRING,), dt.INT, EITHER, traits=PURE),
+    fn("chr char", (dt.LONG,), dt.STRING, EITHER, alias=True, traits=PURE),
+    fn("soundex", (ANY_STRING,), dt.STRING, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("space", (dt.INT,), dt.STRING, EITHER, traits=PURE),
+    fn("repeat", (ANY_STRING, dt.INT), type_of(0), EITHER, traits=PURE),
     fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), type_of(0), EITHER, until="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("left", (_TEXT_OR_BYTES, INT), type_of(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("right", (ANY_STRING, INT), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("substring_index", (ANY_STRING, ANY_STRING, INT), type_of(0), EITHER, traits=PURE),
+    fn("reverse", (OneOf((ANY_STRING, dt.BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("substring substr", (_TEXT_OR_BYTES, dt.INT, Optional(dt.INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("left", (_TEXT_OR_BYTES, dt.INT), type_of(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("right", (ANY_STRING, dt.INT), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("substring_index", (ANY_STRING, ANY_STRING, dt.INT), type_of(0), EITHER, traits=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
     _trim("rtrim", "TRAILING"),
@@ -226,29 +182,24 @@ TABLE: Table = lines(
     _pad("rpad"),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), type_of(0), EITHER, traits=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), type_of(0), EITHER, traits=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=_check_overlay, traits=PURE),
+    # `Overlay.checkInputDataTypes`: input and replacement are both strings or both binary.
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, dt.INT, Optional(dt.INT, lit(-1))), type_of(0), EITHER, check=lambda args, conf: None if dt.same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2]), traits=PURE),
     _search("contains"),
     _search("startswith"),
     _search("endswith"),
-    fn("instr", (ANY_STRING, ANY_STRING), INT, EITHER, until="4.3", traits=PURE),
-    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_instr_operands, since="4.3", traits=RAISES),
-    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _locate_nullable, alias=True, traits=PURE),
-    fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, traits=PURE),
-    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=replace(PURE, strict=False)),
-    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
-    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
-    fn(
-        "collate",
-        (ANY_STRING, ANY_STRING),
-        _collate_type,
-        FIRST,
-        coerces=_collate_operands,
-        coerce=Coerce.EXPECTS,
-        traits=PURE,
-    ),
-    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=prove_null_for_null, traits=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=_check_indexes, alias=True, traits=RAISES),
-    fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, traits=PURE),
+    fn("instr", (ANY_STRING, ANY_STRING), dt.INT, EITHER, until="4.3", traits=PURE),
+    # With a start it looks for the first occurrence.
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(dt.INT), Optional(dt.INT)), dt.INT, EITHER, coerces=lambda args, conf: [*args, lit(1)] if len(args) == 3 else args, since="4.3", traits=RAISES),
+    # `StringLocate.nullable`: without a start nothing is found.
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(dt.INT, lit(1))), dt.INT, where(0, 1), alias=True, traits=PURE),
+    fn("find_in_set", (ANY_STRING, ANY_STRING), dt.INT, EITHER, traits=PURE),
+    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(dt.INT)), dt.INT, EITHER, traits=replace(PURE, strict=False)),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), dt.DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("luhn_check", (ANY_STRING,), dt.BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("collate", (ANY_STRING, ANY_STRING), _collate_type, FIRST, coerces=_collate_operands, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("quote", (ANY_STRING,), dt.STRING, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=must(lambda args, conf: not (isinstance(args[0], Literal) and "%0$" in str(args[0].value)), "INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1."), alias=True, traits=RAISES),
+    fn("format_number", (NUMERIC, OneOf((dt.INT, ANY_STRING))), dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: dt.Array(dt.Array(args[0].type, False), False), ALWAYS, traits=PURE),
     fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _check_mask), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
 )

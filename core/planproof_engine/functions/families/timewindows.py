@@ -3,12 +3,11 @@
 A time window becomes a column of its own below the block that asks for it (`TimeWindowing`, `SessionWindowing`).
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Any
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
@@ -17,17 +16,6 @@ from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.rules import check_inputs, checks, foldable
 from planproof_engine.origin import Unknown
-from planproof_engine.types import (
-    CALENDAR_INTERVAL,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VOID,
-    DataType,
-    Struct,
-    StructField,
-    is_integral,
-    is_string,
-)
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
 
@@ -40,14 +28,14 @@ _MICROS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
+_MOMENTS = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
 
 
 def _duration(arg: Expr) -> int:
     """A duration in microseconds: a number of them, or an interval as text. Raises `Mismatch` as Spark refuses it."""
     if not isinstance(arg, Literal) or isinstance(arg.value, bool) or not (
-        isinstance(arg.value, str) or is_integral(arg.type)
+        isinstance(arg.value, str) or dt.is_integral(arg.type)
     ):
         raise Mismatch("_LEGACY_ERROR_TEMP_1207", "The duration must be an integer, long or string literal.")
     return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value)
@@ -75,8 +63,8 @@ def _parse_duration(text: str) -> int:
 
 def _check_moment(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
-    of_window = isinstance(given, Struct) and len(given.fields) == 2 and all(f.type in _MOMENTS for f in given.fields)
-    if not of_window and (isinstance(given, Struct) or find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None):
+    of_window = isinstance(given, dt.Struct) and len(given.fields) == 2 and all(f.type in _MOMENTS for f in given.fields)
+    if not of_window and (isinstance(given, dt.Struct) or find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None):
         return make_input_mismatch(0, args[0], "TIMESTAMP")
     return None
 
@@ -84,7 +72,7 @@ def _check_moment(args: Args, conf: Conf) -> Mismatch | None:
 def _check_gap(args: Args, conf: Conf) -> Mismatch | None:
     """`SessionWindow.checkInputDataTypes`, and the gap that `SessionWindowing` takes."""
     refused, gap = _check_moment(args, conf), args[1].type
-    if refused is None and not is_string(gap) and gap not in (CALENDAR_INTERVAL, VOID):
+    if refused is None and not dt.is_string(gap) and gap not in (dt.CALENDAR_INTERVAL, dt.VOID):
         text = f"Gap duration expression used in session window must be CalendarIntervalType, but got {gap.simple}."
         return Mismatch("_LEGACY_ERROR_TEMP_1040", text)
     return refused
@@ -95,8 +83,7 @@ def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     size = _duration(args[1])
     slide = _duration(args[2]) if len(args) > 2 else size
     start = _duration(args[3]) if len(args) > 3 else 0
-    refused = _check_moment(args, conf)
-    if refused is not None:
+    if (refused := _check_moment(args, conf)) is not None:
         return refused
     if size <= 0 or slide <= 0:
         return Mismatch("VALUE_OUT_OF_RANGE", "the durations of a window must be positive.")
@@ -105,25 +92,20 @@ def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _is_sliding(args: Args, conf: Conf) -> bool:
-    """A row falls into several sliding windows: Spark expands it, and the column is nullable."""
-    return len(args) > 2 and _duration(args[1]) != _duration(args[2])
+def _window_type(args: Args, conf: Conf) -> dt.DataType:
+    given = dt.TIMESTAMP_NTZ if args[0].type == dt.TIMESTAMP_NTZ else dt.TIMESTAMP
+    return dt.Struct((dt.StructField("start", given), dt.StructField("end", given)))
 
 
-def _window_type(args: Args, conf: Conf) -> DataType:
-    given = TIMESTAMP_NTZ if args[0].type == TIMESTAMP_NTZ else TIMESTAMP
-    return Struct((StructField("start", given), StructField("end", given)))
-
-
-def _start_type(args: Args, conf: Conf) -> DataType:
+def _start_type(args: Args, conf: Conf) -> dt.DataType:
     window = args[0].type
-    assert isinstance(window, Struct)
+    assert isinstance(window, dt.Struct)
     return window.fields[0].type
 
 
 def _check_window(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
-    if not isinstance(given, Struct):
+    if not isinstance(given, dt.Struct):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
     if given.names != ("start", "end"):
         return Mismatch("_LEGACY_ERROR_TEMP_3101", "The input is not a correct window column.")
@@ -136,21 +118,17 @@ _ORIGIN = "1970-01-01 00:00:00"
 def _origin_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`time_bucket` without an origin counts from the epoch."""
     bucket, moment, *origin = args
-    if moment.type == VOID:
-        moment = Literal(None, TIMESTAMP, "NULL")
+    if moment.type == dt.VOID:
+        moment = Literal(None, dt.TIMESTAMP, "NULL")
     if not origin:
-        kind = TIMESTAMP_NTZ if moment.type == TIMESTAMP_NTZ else TIMESTAMP
-        word = "TIMESTAMP_NTZ" if kind == TIMESTAMP_NTZ else "TIMESTAMP"
+        kind = dt.TIMESTAMP_NTZ if moment.type == dt.TIMESTAMP_NTZ else dt.TIMESTAMP
+        word = "TIMESTAMP_NTZ" if kind == dt.TIMESTAMP_NTZ else "TIMESTAMP"
         origin = [Literal(_ORIGIN, kind, f"{word} '{_ORIGIN}'")]
-    return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == VOID else o for o in origin)]
-
-
-def _check_origin(args: Args, conf: Conf) -> Mismatch | None:
-    return check_inputs(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
+    return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == dt.VOID else o for o in origin)]
 
 
 def _check_bucket(args: Args, conf: Conf) -> Mismatch | None:
-    if args[2].type not in (args[1].type, VOID):
+    if args[2].type not in (args[1].type, dt.VOID):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{args[1].type.sql}" type.')
     size = args[0]
     if isinstance(size, Literal) and size.text.startswith("INTERVAL '-"):
@@ -161,17 +139,9 @@ def _check_bucket(args: Args, conf: Conf) -> Mismatch | None:
 _MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
-    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, _is_sliding, check=_check_durations, **_MOMENT),
+    # A row falls into several sliding windows: Spark expands it, and the column is nullable.
+    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, lambda args, conf: len(args) > 2 and _duration(args[1]) != _duration(args[2]), check=_check_durations, **_MOMENT),
     fn("session_window", (ANY, ANY), _window_type, NEVER, check=_check_gap, **_MOMENT),
     fn("window_time", (ANY,), _start_type, ALWAYS, check=_check_window, **_MOMENT),
-    fn(
-        "time_bucket",
-        (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)),
-        type_of(1),
-        EITHER,
-        coerces=_origin_operands,
-        coerce=Coerce.EXPECTS,
-        check=checks(_check_origin, foldable(0, 2), _check_bucket),
-        traits=RAISES,
-    ),
+    fn("time_bucket", (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)), type_of(1), EITHER, coerces=_origin_operands, coerce=Coerce.EXPECTS, check=checks(lambda args, conf: check_inputs(args, (None, None, None if args[2].type == dt.VOID else ANY_TIMESTAMP)), foldable(0, 2), _check_bucket), traits=RAISES),
 )

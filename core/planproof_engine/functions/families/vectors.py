@@ -1,43 +1,31 @@
 """Vectors, which are arrays of float. Source: `vectorExpressions.scala`."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, Args, Category, Check, Coerce, Mismatch, Optional
+from planproof_engine import types as dt
+from planproof_engine.expr.function import ALWAYS, Category, Coerce, Optional
 from planproof_engine.expr.nodes import Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import check_inputs
-from planproof_engine.types import FLOAT, Array
+from planproof_engine.functions.families.rules import uncast
 from planproof_engine.types.kinds import ANY, Expected
 
-_VECTOR = Array(FLOAT, True)
-_DEGREE = Optional(ANY, Literal(2.0, FLOAT, "2.0"))
-
-
-def _exactly(*expected: Expected) -> Check:
-    """Arguments are not cast, not even a bare NULL."""
-
-    def check(args: Args, conf: Conf) -> Mismatch | None:
-        return check_inputs(args, expected)
-
-    return check
+_VECTOR = dt.Array(dt.FLOAT, True)
+_DEGREE = Optional(ANY, Literal(2.0, dt.FLOAT, "2.0"))
 
 
 def _of(*expected: Expected) -> dict[str, Any]:
-    return {"coerce": Coerce.NONE, "check": _exactly(*expected), "traits": RAISES}
+    return {"coerce": Coerce.NONE, "check": uncast(*expected), "traits": RAISES}
 
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 
 TABLE: Table = lines(
-    fn("vector_cosine_similarity", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
-    fn("vector_inner_product", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
-    fn("vector_l2_distance", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
-    fn("vector_norm", (ANY, _DEGREE), FLOAT, ALWAYS, **_of(_VECTOR, FLOAT)),
-    fn("vector_normalize", (ANY, _DEGREE), _VECTOR, ALWAYS, **_of(_VECTOR, FLOAT)),
-    fn("vector_avg", (ANY,), Array(FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
-    fn("vector_sum", (ANY,), Array(FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
+    fn("vector_cosine_similarity", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_inner_product", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_l2_distance", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_norm", (ANY, _DEGREE), dt.FLOAT, ALWAYS, **_of(_VECTOR, dt.FLOAT)),
+    fn("vector_normalize", (ANY, _DEGREE), _VECTOR, ALWAYS, **_of(_VECTOR, dt.FLOAT)),
+    fn("vector_avg", (ANY,), dt.Array(dt.FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
+    fn("vector_sum", (ANY,), dt.Array(dt.FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
 )

@@ -1,7 +1,6 @@
 """Reads the one side of a map that lambdas over its entries use."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, GetField, Lambda, Variable
 from planproof_engine.expr.function import Mismatch
@@ -14,7 +13,6 @@ from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, replace_variables, retype, substitute
 from planproof_engine.records import evolve
-from planproof_engine.types import Array
 
 _SIDES = ("map_keys", "map_values")
 _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transform_values", 1): "transform"}
@@ -132,5 +130,5 @@ def _uses_one_side(body: Expr, other: Variable) -> bool:
 
 def _make_element(array: Expr, variable: Variable) -> Variable:
     """The variable, as an element of another array."""
-    assert isinstance(array.type, Array)
+    assert isinstance(array.type, dt.Array)
     return evolve(variable, type=array.type.element, nullable=array.type.contains_null)

@@ -1,7 +1,6 @@
 """Looks a value up in an array by a built-in instead of by a lambda."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda
 from planproof_engine.expr.rewrite import transform_up
@@ -10,9 +9,8 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
-from planproof_engine.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
 
-_PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_PAYS = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 
 
 def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -50,7 +48,7 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     array, function = expr.args
     value = _find_value(function, conf) if isinstance(function, Lambda) else None
     contains = registry.find("array_contains")
-    if value is None or contains is None or not isinstance(array.type, Array) or array.type.element != value.type:
+    if value is None or contains is None or not isinstance(array.type, dt.Array) or array.type.element != value.type:
         return expr
     if value.type not in _PAYS:
         return expr

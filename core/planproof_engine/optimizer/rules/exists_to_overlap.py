@@ -1,7 +1,6 @@
 """Asks whether two arrays share an element by a hash set instead of by nested loops."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Variable
 from planproof_engine.expr.rewrite import transform_up
@@ -11,7 +10,6 @@ from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.construct import FALSE, make_call, make_int
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
-from planproof_engine.types import Array
 
 
 def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -66,7 +64,7 @@ def _compares(body: Expr, one: Variable, other: Variable) -> bool:
 
 
 def _is_hashed(array: Expr) -> bool:
-    assert isinstance(array.type, Array)
+    assert isinstance(array.type, dt.Array)
     return array.type.element in laws.HASHED
 
 

@@ -1,7 +1,6 @@
 """Takes the first elements of an array instead of testing every index."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_up
@@ -11,7 +10,6 @@ from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import may_raise
-from planproof_engine.types import INT
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -60,7 +58,7 @@ def _find_size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
     if body.function.name not in shifts or len(body.args) != 2:
         return None
     variable, limit = body.args if body.function.name in ("<", "<=") else body.args[::-1]
-    if variable != index or limit.type != INT:
+    if variable != index or limit.type != dt.INT:
         return None
     shift = shifts[body.function.name]
     if isinstance(limit, Literal):

@@ -1,7 +1,6 @@
 """Tests elements as they are transformed, and no more of them than the answer needs."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Variable, fresh_id
 from planproof_engine.expr.function import Mismatch
@@ -13,7 +12,6 @@ from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import replace_variables
-from planproof_engine.types import Array, Struct
 
 
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -65,8 +63,8 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
 
 
 def _is_worth_it(array: Expr, function: Lambda, test: Lambda) -> bool:
-    assert isinstance(array.type, Array)
-    plain = not isinstance(array.type.element, Struct)
+    assert isinstance(array.type, dt.Array)
+    plain = not isinstance(array.type.element, dt.Struct)
     return plain and len(function.parameters) == 1 and _count_uses(test.body, test.parameters[0]) <= 1
 
 

@@ -10,10 +10,9 @@ lambda reaches. The *value* is what is bound: the invariant, or `if(test, invari
 and the lambda might never have computed it, for instance over an empty array.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
     Call,
@@ -39,7 +38,6 @@ from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise, may_raise_below, nulls_before
 from planproof_engine.optimizer.retype import fits, replace_variables
-from planproof_engine.types import VOID, String, Struct, walk
 from planproof_engine.types.casts import can_up_cast
 
 _READERS = (Call, GetField, GetFieldOfElements)
@@ -121,7 +119,7 @@ def _find_loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
 
 
 def _holds_structs(expr: Expr) -> bool:
-    return any(isinstance(t, Struct) for t in walk(expr.type))
+    return any(isinstance(t, dt.Struct) for t in dt.walk(expr.type))
 
 
 def _make_value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
@@ -129,7 +127,7 @@ def _make_value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> 
     if not may_raise(invariant, conf):
         return invariant
     test = _make_test(call, invariant, conf, registry)
-    return None if test is None else make_call("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
+    return None if test is None else make_call("if", (test, invariant, Literal(None, dt.VOID, "NULL")), conf, registry)
 
 
 def _find_invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
@@ -169,7 +167,7 @@ def _is_worth_it(expr: Expr, surely: bool) -> bool:
         isinstance(expr, Call)
         and is_costly(expr)
         and expr.function.traits.cost is not Cost.SCANS
-        and not (expr.function.traits.cost is Cost.COPIES and isinstance(expr.type, String))
+        and not (expr.function.traits.cost is Cost.COPIES and isinstance(expr.type, dt.String))
     ) or any(_is_worth_it(*below) for below in _list_below(expr, surely))
 
 

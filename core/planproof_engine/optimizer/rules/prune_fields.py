@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof_engine.expr.function import Mismatch
@@ -17,7 +18,6 @@ from planproof_engine.optimizer.costs import weigh_type
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
 from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve, record
-from planproof_engine.types import Array, DataType, Map, Struct, walk
 
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again
@@ -65,8 +65,8 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 def _scans_structs(plan: Plan) -> bool:
     """Whether a scan has an array of structs, or a map of them, at any depth."""
     types = {id(c.type): c.type for node in plan.walk_everywhere() if isinstance(node, Scan) for c in node.output}
-    nested = (t for found in types.values() for t in walk(found) if isinstance(t, (Array, Map)))
-    return any(isinstance(child, Struct) for t in nested for child in t.children)
+    nested = (t for found in types.values() for t in dt.walk(found) if isinstance(t, (dt.Array, dt.Map)))
+    return any(isinstance(child, dt.Struct) for t in nested for child in t.children)
 
 
 def accesses_of(plan: Plan) -> Accesses:
@@ -99,20 +99,20 @@ def select_prunable(accesses: Accesses, despite: bool = False) -> dict[ArrayRef,
     return found
 
 
-def _find_element(array: Expr) -> Struct:
-    assert isinstance(array.type, Array)
-    assert isinstance(array.type.element, Struct)
+def _find_element(array: Expr) -> dt.Struct:
+    assert isinstance(array.type, dt.Array)
+    assert isinstance(array.type.element, dt.Struct)
     return array.type.element
 
 
-def _find_type(struct: DataType, path: Ordinals) -> DataType:
+def _find_type(struct: dt.DataType, path: Ordinals) -> dt.DataType:
     for ordinal in path:
-        assert isinstance(struct, Struct)
+        assert isinstance(struct, dt.Struct)
         struct = struct.fields[ordinal].type
     return struct
 
 
-def _find_smallest(struct: Struct) -> Ordinals:
+def _find_smallest(struct: dt.Struct) -> Ordinals:
     return (min(range(len(struct.fields)), key=lambda at: (weigh_type(struct.fields[at].type), at)),)
 
 
@@ -150,7 +150,7 @@ class _Attempt:
             return column
         pruned = self.made[ref]
         array, made = pruned.array.type, self.accesses.made[ref]
-        assert isinstance(array, Array)
+        assert isinstance(array, dt.Array)
         if not made.each:
             return evolve(column, type=array)
         return evolve(column, type=array.element, nullable=array.contains_null or made.outer)
@@ -244,7 +244,7 @@ class _Attempt:
         if pruned is None:
             return variable
         array = pruned.array.type
-        assert isinstance(array, Array)
+        assert isinstance(array, dt.Array)
         nullable = array.contains_null or variable.id in self.padded
         return evolve(variable, type=array.element, nullable=nullable)
 
@@ -282,10 +282,10 @@ class _Pruned:
 def _drop_names(zipped: Expr) -> Expr:
     """arrays_zip as HAVING and ORDER BY read it over an Aggregate: fields are called by their places."""
     assert isinstance(zipped, Call)
-    assert isinstance(zipped.type, Array)
-    assert isinstance(zipped.type.element, Struct)
+    assert isinstance(zipped.type, dt.Array)
+    assert isinstance(zipped.type.element, dt.Struct)
     fields = tuple(evolve(f, name=str(at)) for at, f in enumerate(zipped.type.element.fields))
-    return evolve(zipped, type=evolve(zipped.type, element=Struct(fields)))
+    return evolve(zipped, type=evolve(zipped.type, element=dt.Struct(fields)))
 
 
 def _make_field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
@@ -299,12 +299,12 @@ def _make_field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
 def _step(expr: Expr, ordinal: int) -> Expr:
     """One field further: of a struct, or of each struct of an array."""
     given = expr.type
-    if isinstance(given, Struct):
+    if isinstance(given, dt.Struct):
         found = given.fields[ordinal]
         return GetField(expr, ordinal, found.type, expr.nullable or found.nullable)
-    assert isinstance(given, Array)
-    assert isinstance(given.element, Struct)
+    assert isinstance(given, dt.Array)
+    assert isinstance(given.element, dt.Struct)
     found = given.element.fields[ordinal]
     return GetFieldOfElements(
-        expr, ordinal, found.name, Array(found.type, given.contains_null or found.nullable), expr.nullable
+        expr, ordinal, found.name, dt.Array(found.type, given.contains_null or found.nullable), expr.nullable
     )

@@ -1,7 +1,6 @@
 """Spells out what Spark computes in a projection of its own, above which it reads arrays whole."""
 
-from __future__ import annotations
-
+from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_down
@@ -15,7 +14,6 @@ from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.optimizer.retype import fits
 from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, select_prunable
-from planproof_engine.types import VOID
 
 
 def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -139,7 +137,7 @@ def _spell_twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
     if call.function.name == "nullif":
         value, other = call.args
         test = make_call("=", (value, other), conf, registry)
-        return make_call("if", (test, Literal(None, VOID, "NULL"), value), conf, registry)
+        return make_call("if", (test, Literal(None, dt.VOID, "NULL"), value), conf, registry)
     value, least, most = call.args
     above, below = make_call(">=", (value, least), conf, registry), make_call("<=", (value, most), conf, registry)
     return make_call("and", (above, below), conf, registry)

@@ -1,7 +1,5 @@
 """Transforms only the elements that are used."""
 
-from __future__ import annotations
-
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_up
@@ -71,9 +69,8 @@ def _rewrite_over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, re
     if not _is_without_index(function):
         return None
     if name == "slice":
-        return make_call(
-            "transform", (make_call("slice", (array, *expr.args[1:]), conf, registry), function), conf, registry
-        )
+        text = "transform"
+        return make_call(text, (make_call("slice", (array, *expr.args[1:]), conf, registry), function), conf, registry)
     end = _find_end(expr)
     if end is None or _is_one(array):
         return None

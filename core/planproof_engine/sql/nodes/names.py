@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planproof_engine import types as dt
 from planproof_engine.sql.tree import Node, node
-from planproof_engine.types import DataType
 
 # Names
 
@@ -140,4 +140,4 @@ class TypeName(Node):
     """A data type, as it is written and as planproof reads it."""
 
     text: str
-    data_type: DataType
+    data_type: dt.DataType

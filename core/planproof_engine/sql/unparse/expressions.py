@@ -1,16 +1,14 @@
 """Expressions in SQL: columns and variables by their ids, with the casts that coercion added written out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
+from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
 from planproof_engine.functions.registry import builtin
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse.literals import has_flags, write_literal
 from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, make_error, write_node, write_string
-from planproof_engine.types import Array, Struct
 
 
 def _write_variable(variable: x.Variable) -> str:
@@ -95,8 +93,7 @@ def _write_moved_days(call: x.Call) -> str | None:
 
 def _write_call(call: x.Call) -> str:
     name = call.function.name
-    days = _write_moved_days(call)
-    if days is not None:
+    if (days := _write_moved_days(call)) is not None:
         return days
     if name == "struct":
         return _write_struct(call)
@@ -146,8 +143,8 @@ def _write_struct(call: x.Call) -> str:
 
 def _write_zipped(call: x.Call) -> list[str]:
     """The arguments of arrays_zip, which takes the names of its fields from those that are columns or fields."""
-    assert isinstance(call.type, Array)
-    assert isinstance(call.type.element, Struct)
+    assert isinstance(call.type, dt.Array)
+    assert isinstance(call.type.element, dt.Struct)
     texts = []
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
         plain = name == str(at) and not _has_name(arg)

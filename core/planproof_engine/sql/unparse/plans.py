@@ -1,7 +1,5 @@
 """Plans as queries. What a node computes is named by ids, so that a level above never meets two equal names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from planproof_engine.catalog import split_name
@@ -35,10 +33,6 @@ def _list_ids(columns: Iterable[x.Column]) -> list[str]:
 
 def _write_from(plan: p.Plan) -> str:
     return "" if isinstance(plan, p.OneRow) else f"FROM ({write_node(plan)})"
-
-
-def _write_one_row(plan: p.OneRow) -> str:
-    return _write_select((), "")
 
 
 def _write_scan(plan: p.Scan) -> str:
@@ -175,9 +169,8 @@ def _write_join(plan: p.Join) -> str:
     own = {c.id for c in plan.left.output}
     correlated = any(isinstance(e, x.Outer) and e.column.id in own for e in plan.right.all_expressions())
     word = f"{plan.kind.upper()} JOIN{' LATERAL' if correlated else ''}"
-    return _write_select(
-        _list_ids(plan.output), f"FROM ({write_node(plan.left)}) AS l {word} ({write_node(plan.right)}) AS r{on}"
-    )
+    text = f"FROM ({write_node(plan.left)}) AS l {word} ({write_node(plan.right)}) AS r{on}"
+    return _write_select(_list_ids(plan.output), text)
 
 
 def _write_set_operation(plan: p.SetOperation) -> str:
@@ -260,7 +253,7 @@ def _write_script(plan: p.Script) -> str:
 
 
 WRITERS: dict[type, Writer] = {
-    p.OneRow: _write_one_row,
+    p.OneRow: lambda plan: _write_select((), ""),
     p.Scan: _write_scan,
     p.Values: _write_values,
     p.Project: _write_project,
