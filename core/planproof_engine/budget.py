@@ -5,6 +5,8 @@ memory, whatever they go into, in any thread. The work itself asks nothing and p
 thread that it is over its budget; a thread that lives only while such work goes on tells the others.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import threading

@@ -3,6 +3,8 @@
 Facts are told of places in a schema: every field, element, key and value.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple

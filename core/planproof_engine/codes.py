@@ -3,6 +3,8 @@
 1xx logical plan and hazards, 2xx planning and rewriting, 3xx run, 4xx files, 5xx contract, 6xx publishing, 9xx ours.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

@@ -4,6 +4,8 @@ Recursive functions walk such a tree. Python allows 1,000 calls within each othe
 them before.
 """
 
+from __future__ import annotations
+
 import contextvars
 import sys
 import threading

@@ -1,5 +1,7 @@
 """For who walks a plan: its nodes and expressions, what it says of its rows, and where its columns come from."""
 
+from __future__ import annotations
+
 from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Outer, Subquery
 from planproof_engine.logical.lineage import Source
 from planproof_engine.logical.nodes import Filter, Named, Plan, Project, Scan

@@ -1,5 +1,7 @@
 """Identifiers in backticks, and texts in quotes: the one place that writes them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 

@@ -1,5 +1,7 @@
 """Statements as texts: what one does, which names it reads, how it ends, and queries that are cut or made of others."""
 
+from __future__ import annotations
+
 from planproof_engine.analysis.hazard_counts import join_counts
 from planproof_engine.analysis.names.mentioned import list_mentioned_names, list_read_names
 from planproof_engine.sql.ending import drop_terminators

@@ -1,5 +1,7 @@
 """The time zone of this machine, which Spark takes where no setting names one (`TimeZone.getDefault` of the JVM)."""
 
+from __future__ import annotations
+
 import datetime as dt
 import os
 from functools import cache

@@ -1,5 +1,7 @@
 """When a row computes what stands within branches: of CASE, IF and COALESCE, behind AND and OR, behind a FILTER."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine.sql import nodes as q

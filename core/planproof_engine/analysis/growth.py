@@ -4,6 +4,8 @@ A CTE's nodes count once for each place that reads it: twenty CTEs each of which
 million nodes of a thousand characters.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from planproof_engine.origin import Unknown

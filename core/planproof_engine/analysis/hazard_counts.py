@@ -4,6 +4,8 @@ Each is cut from the model's text: the part in question keeps its text and the W
 cannot be cut out safely there is no query, and the hazard stays a warning.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -6,6 +6,8 @@ have `since`, `changed` and `until` on their lines (`planproof_engine.functions`
 `planproof_engine.sql.versions`.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from planproof_engine.functions.names import release

@@ -4,6 +4,8 @@ Source: `DecimalPrecisionTypeCoercion`, `AnsiStringPromotionTypeCoercion`, `Stri
 `ImplicitTypeCoercion` and the `resultDecimalType` of each operator.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from planproof_engine import types as dt

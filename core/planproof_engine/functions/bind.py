@@ -1,5 +1,7 @@
 """Applies a function to bound arguments: arity, coercion, checks, type, nullability."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

@@ -5,6 +5,8 @@ literal's). The strongest wins and the others are cast to it; two explicit ones 
 collation open, which Spark refuses in most functions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt

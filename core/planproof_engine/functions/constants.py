@@ -3,6 +3,8 @@
 Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
 """
 
+from __future__ import annotations
+
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence

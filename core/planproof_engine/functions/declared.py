@@ -1,5 +1,7 @@
 """Python functions that a user hands over, with what they declare."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,6 +3,8 @@
 What is not known to raise counts as sound. Source: the `eval` of each expression, and `Cast`.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Numbers of 32 and 64 bits, as Java holds and writes them."""
 
+from __future__ import annotations
+
 import struct
 from decimal import Decimal as Number
 

@@ -3,6 +3,8 @@
 Source: `JsonInferSchema`, `CSVInferSchema`. Calls with options, dates and numbers of many digits stay unknown.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from typing import Any

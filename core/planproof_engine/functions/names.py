@@ -4,6 +4,8 @@ They tell a function that is not known yet from one that is none, and which func
 `tests/engine/functions/sweep.py --names` asks Spark for them again.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 _BY_VERSION = {

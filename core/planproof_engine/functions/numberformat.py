@@ -1,5 +1,7 @@
 """The formats of `to_number` and `to_char`: `S$9,999.90PR`. Source: `ToNumberParser.check`."""
 
+from __future__ import annotations
+
 import re
 
 _TOKENS = re.compile(r"[09,G]+|MI|PR|S|\$|[.D]|.", re.DOTALL)

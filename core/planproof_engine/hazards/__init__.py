@@ -1,5 +1,7 @@
 """Hazards: queries whose types agree, but whose values may be wrong. One file each."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 
 from planproof_engine.conf import Conf

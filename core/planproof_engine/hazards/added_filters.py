@@ -1,5 +1,7 @@
 """The filters that a later run of an incremental model adds to the plan of its first run."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.expr.nodes import Column, Expr, Literal, ScalarSubquery, Subquery, conjuncts

@@ -4,6 +4,8 @@
 `qty, price`: the list names columns by position.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

@@ -1,5 +1,7 @@
 """Where the columns of a plan come from."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 

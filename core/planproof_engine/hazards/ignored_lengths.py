@@ -1,5 +1,7 @@
 """A cast to char(n) or varchar(n), which neither cuts nor pads: Spark takes it for a cast to string."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

@@ -1,5 +1,7 @@
 """A division of integers that is stored as an integer: the digits after the point are cut off, not rounded."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

@@ -4,6 +4,8 @@
 that a WHERE compares, be it over a comma join or in a correlated subquery.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Which casts between types lose a value or a part of it, and for which values."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from planproof_engine import types as dt

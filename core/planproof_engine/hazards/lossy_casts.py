@@ -4,6 +4,8 @@ With ANSI off `CAST('n/a' AS INT)` is NULL, and so is `CAST(12345 AS DECIMAL(4,2
 always runs with ANSI off. Casts to narrower integers of what may be large are PP126.
 """
 
+from __future__ import annotations
+
 import datetime
 import decimal
 from collections.abc import Iterator

@@ -4,6 +4,8 @@
 runs with ANSI off.
 """
 
+from __future__ import annotations
+
 import decimal
 import math
 from collections.abc import Iterator

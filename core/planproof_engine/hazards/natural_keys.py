@@ -4,6 +4,8 @@ The keys are all columns that the two sides share. Where a side is a table, a co
 a key, and rows are lost without a word; without a shared column the join is a cross join.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

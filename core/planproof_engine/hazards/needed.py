@@ -1,5 +1,7 @@
 """Which parts of a plan are computed: which columns something needs, and which expressions the result surely shows."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 
 from planproof_engine.expr.nodes import (

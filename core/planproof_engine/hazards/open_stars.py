@@ -4,6 +4,8 @@ A contract says so by itself, so that models with one are left alone (`planproof
 views that only give a relation another name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

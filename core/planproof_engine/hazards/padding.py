@@ -3,6 +3,8 @@
 Spark pads literals and shorter CHAR columns that are compared with it (ApplyCharTypePadding), and no STRING column.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

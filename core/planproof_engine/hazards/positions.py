@@ -1,5 +1,7 @@
 """Columns and fields of structs that Spark matches by position and not by name."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from planproof_engine import types as dt

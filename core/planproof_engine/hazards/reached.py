@@ -1,5 +1,7 @@
 """Which output columns an expression's value becomes a part of, and which hold it as it is."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import NamedTuple
 

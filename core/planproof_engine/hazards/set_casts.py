@@ -3,6 +3,8 @@
 A union of a string and a number is a number under ANSI: '007' becomes 7. A bigint beside a double is rounded.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

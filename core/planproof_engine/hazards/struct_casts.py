@@ -3,6 +3,8 @@
 `CAST(s AS STRUCT<b: INT, a: INT>)` over `STRUCT<a: INT, b: INT>` puts a's value under b: Spark never looks at names.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

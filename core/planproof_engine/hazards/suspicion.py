@@ -1,5 +1,7 @@
 """What a hazard gives: a warning, its place in the text, and what to count so that data decides."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from planproof_engine.expr.function import Category

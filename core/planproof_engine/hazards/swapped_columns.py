@@ -5,6 +5,8 @@ structs so, too. Where a name stands at one place on the left and at another on 
 column, and no schema shows it as long as the types agree.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

@@ -1,5 +1,7 @@
 """What the conditions of an incremental model's filter say."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

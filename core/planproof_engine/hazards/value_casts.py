@@ -3,6 +3,8 @@
 Under ANSI `coalesce(zip, 0)` is a number: '01234' becomes 1234.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

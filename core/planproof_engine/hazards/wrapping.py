@@ -3,6 +3,8 @@
 `quantity * price` of two ints is an int: 100000 * 100000 is 1410065408, without an error.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

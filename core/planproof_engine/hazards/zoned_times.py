@@ -3,6 +3,8 @@
 The same rows give other values in a session with another zone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Calls and constants that rules make, bound as if the query had written them."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal, Variable, fresh_id

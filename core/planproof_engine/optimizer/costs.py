@@ -1,6 +1,8 @@
 """How much work a call is, and how much data a type takes. Rules ask it to see whether a rewriting pays; no result
 depends on it."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.expr import Call, Expr
 from planproof_engine.expr.traits import Cost

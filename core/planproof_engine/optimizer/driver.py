@@ -1,5 +1,7 @@
 """Runs the rules to a fixed point and holds each of them to I6: a rule never changes the schema."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

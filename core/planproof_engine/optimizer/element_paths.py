@@ -4,6 +4,8 @@ In `i -> i.price * i.unit.factor` the paths over `i` are `(2,)` and `(4, 0)`, wh
 element, `unit` the fifth, and `factor` the first field of `unit`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.expr import Expr, GetField, Variable

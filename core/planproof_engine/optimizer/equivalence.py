@@ -4,6 +4,8 @@ The rewritten text is planned anew and compared with the rewritten plan. A text 
 meant, or means another type or flag is found here, before anything runs it.
 """
 
+from __future__ import annotations
+
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import repeat

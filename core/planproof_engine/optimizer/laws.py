@@ -15,6 +15,8 @@ computes `a / b` for each row, and the query reads the result. An `if` or a lamb
 the division from failing. `find_early_operand` says which operands these are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 

@@ -3,6 +3,8 @@
 What a rule left alone is a slice of the user's text; only what a rule made is written anew.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterator

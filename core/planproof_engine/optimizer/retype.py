@@ -1,5 +1,7 @@
 """Changes inside an expression. The types and flags of the expressions around a change are derived anew."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 from planproof_engine import types as dt

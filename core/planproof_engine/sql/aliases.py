@@ -1,5 +1,7 @@
 """Aliases without AS. Spark's keywords may be names, so the next tokens tell an alias from the start of a clause."""
 
+from __future__ import annotations
+
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS
 from planproof_engine.sql.cursor import Cursor

@@ -3,6 +3,8 @@
 Every one becomes a Call: see the table in `planproof_engine.sql`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from planproof_engine.sql import nodes as q

@@ -1,5 +1,7 @@
 """The clauses of a query, in the order of Spark's rule `querySpecification` and after it `queryOrganization`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q

@@ -1,5 +1,7 @@
 """The grammar of CREATE, REPLACE and DECLARE."""
 
+from __future__ import annotations
+
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import (
     Command,

@@ -1,5 +1,7 @@
 """The grammar of data types inside a statement: finds how far a type goes, then reads it."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """A query's text as it can stand inside another one."""
 
+from __future__ import annotations
+
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql.tokens import tokenize
 

@@ -3,6 +3,8 @@
 A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark.
 """
 
+from __future__ import annotations
+
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS

@@ -5,6 +5,8 @@ A statement of any other shape than those below is `other`: nothing is guessed. 
 (createTableHeader, createTableClauses, insertInto, createView, mergeIntoTable, and the ALTER TABLE rules).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -5,6 +5,8 @@ Source: Spark's SqlBaseLexer and the rules `nonReserved` and `strictNonReserved`
 combine relations cannot be the alias of one.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from planproof_engine.functions.names import release

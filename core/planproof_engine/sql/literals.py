@@ -3,6 +3,8 @@
 A constant's token text is kept; nothing is rounded, widened or evaluated here.
 """
 
+from __future__ import annotations
+
 import re
 
 from planproof_engine.sql import nodes as q

@@ -1,5 +1,7 @@
 """Named parameter markers in a text, as Spark substitutes them: before it is parsed. Source: `ParameterHandler`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from planproof_engine.conf import Conf

@@ -1,5 +1,7 @@
 """What a node is called."""
 
+from __future__ import annotations
+
 from planproof_engine.sql import nodes as q
 
 

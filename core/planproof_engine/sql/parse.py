@@ -1,5 +1,7 @@
 """Text to tree."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from typing import TypeVar

@@ -3,6 +3,8 @@
 Each operator is one `Pipe` around the query before it; nothing is rewritten into CTEs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q

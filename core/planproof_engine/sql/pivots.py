@@ -1,5 +1,7 @@
 """The grammar of PIVOT and UNPIVOT: Spark's rules `pivotClause` and `unpivotClause`, in FROM and in a pipe."""
 
+from __future__ import annotations
+
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import bare_alias, named_expressions

@@ -3,6 +3,8 @@
 Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may follow each.
 """
 
+from __future__ import annotations
+
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call

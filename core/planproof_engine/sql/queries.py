@@ -3,6 +3,8 @@
 ORDER BY, LIMIT and the like stand in the fields of the query's outermost node, whatever its class.
 """
 
+from __future__ import annotations
+
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expressions

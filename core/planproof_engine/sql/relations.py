@@ -3,6 +3,8 @@
 What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Replaces spans of a text and leaves every other byte as it is."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 

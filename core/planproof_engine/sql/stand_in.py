@@ -1,5 +1,7 @@
 """A query that reads another relation in place of one that it names: a test of a table then runs on its staged rows."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.catalog import RelationName

@@ -3,6 +3,8 @@
 What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """What a string token says. Source: Spark's SparkParserUtils.unescapeSQLString."""
 
+from __future__ import annotations
+
 import re
 
 _CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}

@@ -5,6 +5,8 @@ STRING_LITERAL, HINT (`/*+`), HINT_END, EOF and Spark's number tokens (INTEGER_V
 SqlBaseLexer.g4.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,6 +3,8 @@
 Source: `VariableSubstitution` and the reader of settings that it calls (`internal.config` of Spark core).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 

@@ -4,6 +4,8 @@ A word that is no keyword yet is an identifier to that version's lexer (`planpro
 newer Spark brought is no grammar there for that reason alone, and needs no entry here.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from planproof_engine.functions.names import release

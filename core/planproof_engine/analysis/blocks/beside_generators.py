@@ -7,6 +7,8 @@ another round is known: casts that coercion adds, time zones and seeds, lambdas,
 leaves an item alone that is not resolved one round later.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 A rule here must hold for every row that the node can give.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalysis`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import (

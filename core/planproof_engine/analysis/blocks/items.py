@@ -3,6 +3,8 @@
 Source: `ResolveAliases`, `ResolveLateralColumnAliasReference`, `ExtractGenerator`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -3,6 +3,8 @@
 Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 

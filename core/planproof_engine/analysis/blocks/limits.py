@@ -1,5 +1,7 @@
 """LIMIT, OFFSET and the rows of a TABLESAMPLE: constants that are not negative. Source: `CheckAnalysis`."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind

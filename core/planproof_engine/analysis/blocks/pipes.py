@@ -6,6 +6,8 @@ block (`Project.metadataOutput`).
 Source: `AstBuilder.visitOperatorPipeRightSide`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

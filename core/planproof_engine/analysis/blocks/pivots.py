@@ -1,5 +1,7 @@
 """PIVOT and UNPIVOT. Source: `ResolvePivot`, `ResolveUnpivot`, and their `PivotTransformer`, `UnpivotTransformer`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

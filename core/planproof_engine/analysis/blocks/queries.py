@@ -3,6 +3,8 @@
 Source: `CTESubstitution`, `WidenSetOperationTypes`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import Any
 

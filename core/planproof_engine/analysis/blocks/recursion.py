@@ -1,5 +1,7 @@
 """Recursive common table expressions. Source: `ResolveWithCTE`, `UnionLoop`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveFunctions`, `ResolveGenerate`.
 """
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -5,6 +5,8 @@ plan below is: over a FROM that is refused, only what names no column is resolve
 Source: `Analyzer.execute`, `ResolveReferences`, `ResolveFunctions`, `ResolveWindowOrder`, `ResolveWindowFrame`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -3,6 +3,8 @@
 Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractGenerator`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.blocks import groupby, grouping

@@ -3,6 +3,8 @@
 Source: `WidenSetOperationTypes`, `Union.output` (`StructType.unionLikeMerge`), `Intersect.output`, `Except.output`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 """
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment

@@ -4,6 +4,8 @@ the operator's place.
 Source: `BinaryArithmeticWithDatetimeResolver`.
 """
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call

@@ -1,5 +1,7 @@
 """The binders of expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

@@ -3,6 +3,8 @@
 Binders call each other (a call binds its arguments). They find each other in one table, which `add_binders` fills.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Binds function calls: arguments, lambdas, aggregates and windows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Values that are known before a query runs: session variables, and the texts that IDENTIFIER and EXECUTE take."""
 
+from __future__ import annotations
+
 import re
 from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number

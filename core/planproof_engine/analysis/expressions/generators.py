@@ -3,6 +3,8 @@
 Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from planproof_engine import types as dt

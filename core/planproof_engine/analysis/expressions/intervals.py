@@ -3,6 +3,8 @@
 Source: `AstBuilder.visitInterval`, `IntervalUtils.fromYearMonthString`, `toDayTimeIntervalString`.
 """
 
+from __future__ import annotations
+
 import re
 from decimal import Decimal as Number
 

@@ -3,6 +3,8 @@
 Source: `AstBuilder.numericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from decimal import Decimal as Number

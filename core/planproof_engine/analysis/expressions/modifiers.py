@@ -3,6 +3,8 @@
 Source: `FunctionResolution`, `CheckAnalysis`, `ResolveAggregateFunctions`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

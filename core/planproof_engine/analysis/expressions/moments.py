@@ -3,6 +3,8 @@
 Source: `SparkDateTimeUtils.parseTimestampString`, `stringToDate`, `convertSpecialTimestamp`, `getZoneId`.
 """
 
+from __future__ import annotations
+
 import datetime as dt
 import re
 

@@ -1,5 +1,7 @@
 """Named arguments, put into their parameters' places. Source: `NamedParametersSupport.defaultRearrange`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 

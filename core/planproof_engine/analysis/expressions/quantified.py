@@ -1,5 +1,7 @@
 """`x LIKE ANY (..)` and `x LIKE ALL (..)`. Source: `AstBuilder.withPredicate`, `LikeAll`, `LikeAny`."""
 
+from __future__ import annotations
+
 from functools import reduce
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Subqueries of expressions: scalar ones, EXISTS and IN. Source: `ResolveSubquery`, `CheckAnalysis`."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call

@@ -3,6 +3,8 @@
 Source: `TimeWindowing`, `SessionWindowing`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 

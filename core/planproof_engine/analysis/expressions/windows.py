@@ -1,5 +1,7 @@
 """Window specifications and sort keys. Source: `ResolveWindowFrame`, `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal
 

@@ -3,6 +3,8 @@
 Source: `AttributeSeq.resolve`, `ColumnResolutionHelper`, `ExtractValue`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Which names a text has where a column, or a relation, may stand, whatever they mean."""
 
+from __future__ import annotations
+
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q

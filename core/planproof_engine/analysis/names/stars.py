@@ -1,5 +1,7 @@
 """`*`, `t.*`, `s.*` over a struct, and `* EXCEPT (...)`. Source: `UnresolvedStar`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 

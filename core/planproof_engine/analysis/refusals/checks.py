@@ -3,6 +3,8 @@
 Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import TypeGuard
 

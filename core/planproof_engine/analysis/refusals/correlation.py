@@ -4,6 +4,8 @@ Source: `CheckAnalysis.checkCorrelationsInSubquery` and `checkAggregateInScalarS
 what is refused here, and check at run time that a scalar subquery gives one row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.analysis.context import Environment

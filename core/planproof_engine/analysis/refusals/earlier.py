@@ -4,6 +4,8 @@ An error that `CheckAnalysis` raises is reported only where no rule raised one, 
 Source: `ResolveReferences`, `ExtractWindowExpressions`, `UnresolvedSubqueryColumnAliases`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 

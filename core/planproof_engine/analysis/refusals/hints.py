@@ -3,6 +3,8 @@
 Source: `ResolveHints.ResolveCoalesceHints`. The columns are those of the block or of what it reads.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import TypeGuard

@@ -3,6 +3,8 @@
 Source: `SortOrder.checkInputDataTypes`, `CheckAnalysis`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Functions by name: the schema of Spark's own, and the error for one that does not exist."""
 
+from __future__ import annotations
+
 import difflib
 
 from planproof_engine.analysis.context import Environment

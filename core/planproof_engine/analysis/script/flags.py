@@ -4,6 +4,8 @@ functions that the item calls. It corrects a column's own flag later, but no fla
 Source: `ResolveSQLFunctions`, `SQLFunctionExpression.nullable`, `UpdateAttributeNullability`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from operator import is_
 

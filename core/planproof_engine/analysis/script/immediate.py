@@ -1,5 +1,7 @@
 """`EXECUTE IMMEDIATE text USING values`: the query in the text. Source: `ResolveExecuteImmediate`."""
 
+from __future__ import annotations
+
 import re
 
 from planproof_engine import types as dt

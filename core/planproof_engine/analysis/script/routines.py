@@ -3,6 +3,8 @@
 Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any

@@ -3,6 +3,8 @@
 Statements that change neither schemas nor names are passed over.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -3,6 +3,8 @@
 Spark keeps a view's text and reads it anew wherever the view is used, in the namespace in which it was created.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from planproof_engine import types as dt

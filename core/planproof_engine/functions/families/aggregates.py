@@ -1,5 +1,7 @@
 """Aggregate and window functions. Source: `catalyst.expressions.aggregate`, `windowExpressions.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

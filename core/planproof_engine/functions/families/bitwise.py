@@ -1,5 +1,7 @@
 """Bits. Source: `bitwiseExpressions.scala`, `mathExpressions.scala`, `bitmapExpressions.scala`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

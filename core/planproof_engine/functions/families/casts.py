@@ -1,5 +1,7 @@
 """Casts under the name of their type, such as `int(x)`. Source: `FunctionRegistry.castAlias`, `Cast.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Functions of arrays and maps. Source: `collectionOperations.scala`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 """Functions that choose among values by NULL or NaN. Source: `nullExpressions.scala`, `predicates.scala`,
 `StringDecode`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

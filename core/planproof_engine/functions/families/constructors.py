@@ -1,5 +1,7 @@
 """Functions that make arrays, maps and structs. Source: `complexTypeCreator.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressions.scala`, `Extract.createExpr`.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -3,6 +3,8 @@
 Source: `datetimeExpressions.scala`.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Encodings, hashes and encryption. Source: `stringExpressions.scala`, `hash.scala`, `misc.scala`, `urlExpressions.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from planproof_engine import types as dt

@@ -4,6 +4,8 @@ Spark refuses them where the package is not on its class path, which no query te
 Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
 """
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule

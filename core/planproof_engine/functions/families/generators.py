@@ -3,6 +3,8 @@
 `columns` says what each row holds; the call itself has no value, so its type is void.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,6 +3,8 @@
 Source: `BinaryArithmeticWithDatetimeResolver`, `datetimeExpressions.scala`, `intervalExpressions.scala`.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

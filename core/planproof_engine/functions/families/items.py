@@ -1,5 +1,7 @@
 """Items of arrays and maps, by place or key. Source: `complexTypeExtractors.scala`, `collectionOperations.scala`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Higher-order functions. Source: `higherOrderFunctions.scala`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """How a line of a function table is written, and the small rules that lines have in common."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,7 @@
 """Functions that build and read maps, and the remaining ones of arrays. Source: `collectionOperations.scala`."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional, where

@@ -1,5 +1,7 @@
 """Mathematics. Source: `mathExpressions.scala`, `arithmetic.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

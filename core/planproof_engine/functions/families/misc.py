@@ -1,5 +1,7 @@
 """Session facts, randomness, errors, reflection. Source: `misc.scala`, `randomExpressions.scala`, `inputFileBlock.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -3,6 +3,8 @@
 Source: `datetimeExpressions.scala`, `intervalExpressions.scala`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The names that `struct` and `arrays_zip` take over from their arguments."""
 
+from __future__ import annotations
+
 from planproof_engine.expr.nodes import (
     Alias,
     Call,

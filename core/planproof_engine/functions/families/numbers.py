@@ -1,5 +1,7 @@
 """Numbers and bytes as text and back. Source: `numberFormatExpressions.scala`, `ToBinary`, `TryEval.scala`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Operators and the conditional syntax. Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, floor

@@ -1,5 +1,7 @@
 """Regular expressions and splitting. Source: `regexpExpressions.scala`, `stringExpressions.scala`."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, Args, Optional

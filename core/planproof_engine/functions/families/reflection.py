@@ -3,6 +3,8 @@
 Source: `CallMethodViaReflection`. Which classes there are only a class path can tell, but for those of Java itself.
 """
 
+from __future__ import annotations
+
 import re
 
 from planproof_engine import types as dt

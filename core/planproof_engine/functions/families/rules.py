@@ -1,5 +1,7 @@
 """Rules that lines of several families share: constants, checks, types that follow an argument."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt

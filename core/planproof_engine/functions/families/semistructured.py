@@ -1,5 +1,7 @@
 """JSON, CSV and XML. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`."""
 
+from __future__ import annotations
+
 import json
 import re
 from functools import partial

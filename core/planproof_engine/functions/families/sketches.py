@@ -4,6 +4,8 @@ Source: `datasketchesAggregates.scala`, `thetasketchesAggregates.scala`, `kllAgg
 and its kin, `ApproxTopKAggregates.scala`, `CountMinSketchAgg.scala`, `bitmapExpressions.scala`.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

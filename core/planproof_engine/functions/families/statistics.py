@@ -4,6 +4,8 @@ Source: `percentiles.scala`, `ApproximatePercentile.scala`, `CentralMomentAgg.sc
 `linearRegression.scala`, `HistogramNumeric.scala`, `Mode.scala`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from decimal import Decimal as Number
 from typing import Any

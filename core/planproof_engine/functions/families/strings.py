@@ -1,5 +1,7 @@
 """Strings. Source: `stringExpressions.scala`, `maskExpressions.scala`."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,6 +1,8 @@
 """Functions that only the grammar calls, and syntax that `SHOW FUNCTIONS` lists beside functions. Source:
 `AstBuilder`."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Category, Coerce

@@ -3,6 +3,8 @@
 Most of these run static code whose result Spark takes for nullable whatever the arguments.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

@@ -3,6 +3,8 @@
 A time window becomes a column of its own below the block that asks for it (`TimeWindowing`, `SessionWindowing`).
 """
 
+from __future__ import annotations
+
 import re
 from fractions import Fraction
 from typing import Any

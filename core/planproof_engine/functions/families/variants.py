@@ -1,5 +1,7 @@
 """Variants. Source: `variantExpressions.scala`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

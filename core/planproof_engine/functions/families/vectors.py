@@ -1,5 +1,7 @@
 """Vectors, which are arrays of float. Source: `vectorExpressions.scala`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """The rules, in the order in which they run. One rule per file."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 
 from planproof_engine.conf import Conf

@@ -1,5 +1,7 @@
 """Stops at the first match where a query only asks whether a filter keeps anything."""
 
+from __future__ import annotations
+
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_down

@@ -1,5 +1,7 @@
 """Reads the one side of a map that lambdas over its entries use."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, GetField, Lambda, Variable

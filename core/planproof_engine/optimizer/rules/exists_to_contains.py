@@ -1,5 +1,7 @@
 """Looks a value up in an array by a built-in instead of by a lambda."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda

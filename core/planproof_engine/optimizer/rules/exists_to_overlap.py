@@ -1,5 +1,7 @@
 """Asks whether two arrays share an element by a hash set instead of by nested loops."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Variable

@@ -1,5 +1,7 @@
 """Takes the first elements of an array instead of testing every index."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal

@@ -1,5 +1,7 @@
 """Tests elements as they are transformed, and no more of them than the answer needs."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Variable, fresh_id

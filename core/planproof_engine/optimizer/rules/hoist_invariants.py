@@ -10,6 +10,8 @@ lambda reaches. The *value* is what is bound: the invariant, or `if(test, invari
 and the lambda might never have computed it, for instance over an empty array.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Runs a loop that a lambda's body says twice once per element."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf

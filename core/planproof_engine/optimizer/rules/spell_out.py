@@ -1,5 +1,7 @@
 """Spells out what Spark computes in a projection of its own, above which it reads arrays whole."""
 
+from __future__ import annotations
+
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal

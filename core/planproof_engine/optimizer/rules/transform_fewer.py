@@ -1,5 +1,7 @@
 """Transforms only the elements that are used."""
 
+from __future__ import annotations
+
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_up

@@ -5,6 +5,8 @@ by its id below the root, so that two equal names stay two columns; relations ar
 has no text.
 """
 
+from __future__ import annotations
+
 from planproof_engine.depth import deeply
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import Unknown

@@ -1,5 +1,7 @@
 """Expressions in SQL: columns and variables by their ids, with the casts that coercion added written out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from planproof_engine import types as dt

@@ -1,5 +1,7 @@
 """Constants in SQL."""
 
+from __future__ import annotations
+
 import re
 
 from planproof_engine import types as dt

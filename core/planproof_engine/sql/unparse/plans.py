@@ -1,5 +1,7 @@
 """Plans as queries. What a node computes is named by ids, so that a level above never meets two equal names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from planproof_engine.catalog import split_name

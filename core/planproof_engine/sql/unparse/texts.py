@@ -1,5 +1,7 @@
 """The text of a node: one table of writers for plans and expressions, which hold each other; and names in a text."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
