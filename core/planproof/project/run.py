@@ -263,7 +263,7 @@ def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: 
 
 
 def _report_failure(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
-    error = f"{failure}; the publish of {model.name} had not begun"
+    error = f"{failure}; nothing was written"
     condition = failure.condition if isinstance(failure, (SparkFailure, AnalysisError)) else None
     found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=condition, message=error)
     transient = isinstance(failure, SparkFailure) and failure.transient

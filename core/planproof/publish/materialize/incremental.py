@@ -227,8 +227,8 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
 
 def _report_missing(job: Job, field: PhysicalField) -> Finding:
     message = (
-        f"{job.model.name} has the column {field.name}, which the model does not produce any more. Add it to the SELECT "
-        f"(as NULL of type {field.type.simple}, if need be), or run with full_refresh, which a snapshot does not have"
+        f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
+        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh"
     )
     return Finding(Verdict.VIOLATED, "PP402", "catalog", field.name, field.type.simple, "no such column", message)
 
