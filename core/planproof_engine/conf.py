@@ -101,6 +101,7 @@ class Conf:
     escaped_string_literals: bool = False
     group_by_aliases: bool = True
     double_quoted_identifiers: bool = False
+    enforce_reserved_keywords: bool = False
     concat_binary_as_string: bool = False
     elt_output_as_string: bool = False
     legacy_interval: bool = False
@@ -248,6 +249,7 @@ SETTINGS = {
     "spark.sql.parser.escapedStringLiterals": "escaped_string_literals",
     "spark.sql.groupByAliases": "group_by_aliases",
     "spark.sql.ansi.doubleQuotedIdentifiers": "double_quoted_identifiers",
+    "spark.sql.ansi.enforceReservedKeywords": "enforce_reserved_keywords",
     "spark.sql.function.concatBinaryAsString": "concat_binary_as_string",
     "spark.sql.function.eltOutputAsString": "elt_output_as_string",
     "spark.sql.legacy.interval.enabled": "legacy_interval",
@@ -309,8 +311,7 @@ UNFOLLOWED = {
     "spark.sql.tvf.allowMultipleTableArguments.enabled": "false",
 }
 """Settings that decide which queries Spark takes, or which types and names it gives, and that `Conf` does not follow,
-with the default by which it plans: under another value every plan is `Unknown`. A setting that only takes queries away,
-such as `spark.sql.ansi.enforceReservedKeywords`, is not looked at.
+with the default by which it plans: under another value every plan is `Unknown`.
 
 Source: `SQLConf`, the settings that the parser, the analyzer and the expressions ask for.
 """

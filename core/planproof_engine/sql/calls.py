@@ -67,7 +67,7 @@ def _parse_trailers(c: Cursor, node: q.Call) -> None:
         node.nulls = c.kind
         c.advance()
         c.advance()
-    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and c.peek() != "FROM")):
+    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and (c.peek() != "FROM" or c.is_first_reading()))):
         c.advance()
         node.over = window_spec(c)
 

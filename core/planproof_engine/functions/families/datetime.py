@@ -170,7 +170,7 @@ TABLE: Table = lines(
     _now("now", TIMESTAMP),
     _now("localtimestamp", TIMESTAMP_NTZ),
     _CURRENT_TIMEZONE,
-    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, plain=True, traits=ANSI_RAISES),
     fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
     fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
     fn("datediff date_diff", (DATE, DATE), INT, EITHER, alias=True, traits=ANSI_RAISES),

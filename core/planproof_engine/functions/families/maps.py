@@ -232,6 +232,7 @@ TABLE: Table = lines(
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_sequence_operands, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_zip_operands, coerce=Coerce.NONE, check=_arrays_check, show=_print_zip, traits=PURE),
     fn("array_insert", (ANY, ANY, ANY), _insert_type, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_shuffle_operands, coerce=Coerce.EXPECTS, show=_print_shuffle, traits=VOLATILE),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_shuffle_operands, coerce=Coerce.EXPECTS, show=_print_shuffle, traits=VOLATILE, since="4.0"),
+    fn("shuffle", (ANY_ARRAY,), type_of(0), FIRST, coerce=Coerce.EXPECTS, traits=VOLATILE, until="4.0"),
 )
 

@@ -44,16 +44,16 @@ _MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
 
 
-def _duration(arg: Expr) -> int:
+def _duration(arg: Expr, conf: Conf) -> int:
     """A duration in microseconds: a number of them, or an interval as text. Raises `Mismatch` as Spark refuses it."""
     if not isinstance(arg, Literal) or isinstance(arg.value, bool) or not (
         isinstance(arg.value, str) or is_integral(arg.type)
     ):
         raise Mismatch("_LEGACY_ERROR_TEMP_1207", "The duration must be an integer, long or string literal.")
-    return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value)
+    return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value, conf)
 
 
-def _parse_duration(text: str) -> int:
+def _parse_duration(text: str, conf: Conf) -> int:
     rest = text.strip().lower().removeprefix("interval")
     total, at = 0, 0
     while at < len(rest.rstrip()):
@@ -63,7 +63,8 @@ def _parse_duration(text: str) -> int:
         if found is None:
             raise Unknown(f"the duration {text!r}")
         if found[2] in ("month", "year"):
-            raise Mismatch("_LEGACY_ERROR_TEMP_3231", f"Intervals greater than a month is not supported ({text}).")
+            condition = "FAILED_FUNCTION_CALL" if conf.before("4.0") else "_LEGACY_ERROR_TEMP_3231"
+            raise Mismatch(condition, f"Intervals greater than a month is not supported ({text}).", whole=True)
         if found[2] not in _MICROS:
             raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': `{found[2]}` is no unit of time.", whole=True)
         if "." in found[1] and found[2] != "second":
@@ -92,9 +93,9 @@ def _check_gap(args: Args, conf: Conf) -> Mismatch | None:
 
 def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     """`TimeWindow.checkInputDataTypes`."""
-    size = _duration(args[1])
-    slide = _duration(args[2]) if len(args) > 2 else size
-    start = _duration(args[3]) if len(args) > 3 else 0
+    size = _duration(args[1], conf)
+    slide = _duration(args[2], conf) if len(args) > 2 else size
+    start = _duration(args[3], conf) if len(args) > 3 else 0
     refused = _check_moment(args, conf)
     if refused is not None:
         return refused
@@ -107,7 +108,7 @@ def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
 
 def _is_sliding(args: Args, conf: Conf) -> bool:
     """A row falls into several sliding windows: Spark expands it, and the column is nullable."""
-    return len(args) > 2 and _duration(args[1]) != _duration(args[2])
+    return len(args) > 2 and _duration(args[1], conf) != _duration(args[2], conf)
 
 
 def _window_type(args: Args, conf: Conf) -> DataType:
