@@ -118,7 +118,7 @@ def _string(expr: x.Expr) -> str:
         return f"{name}({', '.join(map(_string, expr.args))}{expr.function.parameters})"
     if name == "struct" and all(isinstance(a, x.Column) for a in expr.args):
         return f"struct({', '.join(f'{pretty(a)}, {pretty(a)}' for a in expr.args)})"
-    if name in _OPERATORS:
+    if name in (expr.function.operator, "not"):
         return _operator_string(name, *map(_string, expr.args))
     if not expr.function.plain:
         raise Unknown(f"the name of a field of what {name} gives")
@@ -136,13 +136,8 @@ def _literal_string(literal: x.Literal) -> str:
 
 def _operator_string(name: str, *operands: str) -> str:
     """`BinaryOperator.toString` and `Not.toString`."""
-    shown = name.upper() if name in ("and", "or", "not") else name
+    shown = name if name == "div" else name.upper()
     return f"{shown} {operands[0]}" if len(operands) == 1 else f"({operands[0]} {shown} {operands[1]})"
-
-
-_OPERATORS = frozenset(
-    ("+", "-", "*", "/", "%", "div", "=", "<=>", "<", "<=", ">", ">=", "and", "or", "not", "&", "|", "^")
-)
 
 
 def _sort(sort: x.Sort) -> str:

@@ -302,11 +302,10 @@ def _is_of_literals(expr: Expr) -> bool:
     """Whether no rule touches an operand of another type: `IsUnknown`, which wants a boolean, becomes a plain `IsNull`
     by any rule that copies it."""
     if isinstance(expr, Call):
-        return expr.function.name in _SIGNS and all(map(_is_of_literals, expr.args))
+        name = expr.function.name
+        parsed = name in (expr.function.operator, "~") or name in ("negative", "positive")
+        return parsed and all(map(_is_of_literals, expr.args))
     return isinstance(expr, Literal)
-
-
-_SIGNS = ("+", "-", "*", "%", "&", "|", "^", "~", "negative", "positive")
 
 
 def _like(name: str) -> Binder:
