@@ -94,6 +94,7 @@ class Conf:
     escaped_string_literals: bool = _setting("spark.sql.parser.escapedStringLiterals", False)
     group_by_aliases: bool = _setting("spark.sql.groupByAliases", True)
     double_quoted_identifiers: bool = _setting("spark.sql.ansi.doubleQuotedIdentifiers", False)
+    enforce_reserved_keywords: bool = _setting("spark.sql.ansi.enforceReservedKeywords", False)
     concat_binary_as_string: bool = _setting("spark.sql.function.concatBinaryAsString", False)
     elt_output_as_string: bool = _setting("spark.sql.function.eltOutputAsString", False)
     legacy_interval: bool = _setting("spark.sql.legacy.interval.enabled", False)
@@ -271,8 +272,7 @@ UNFOLLOWED = {
     "spark.sql.tvf.allowMultipleTableArguments.enabled": "false",
 }
 """Settings that decide which queries Spark takes, or which types and names it gives, and that `Conf` does not follow,
-with the default by which it plans: under another value every plan is `Unknown`. A setting that only takes queries away,
-such as `spark.sql.ansi.enforceReservedKeywords`, is not looked at.
+with the default by which it plans: under another value every plan is `Unknown`.
 
 Source: `SQLConf`, the settings that the parser, the analyzer and the expressions ask for.
 """

@@ -91,6 +91,8 @@ def _string(expr: x.Expr) -> str:
     if isinstance(expr, x.Cast):
         kept = f"{'try_' if expr.mode == 'try' else ''}cast({_string(expr.child)} as {expr.type.simple})"
         return kept if expr.written else pretty(expr.child)
+    if isinstance(expr, x.Literal):
+        return _literal_string(expr)
     if not isinstance(expr, x.Call):
         if isinstance(expr, (x.Window, x.Lambda, x.Alias, x.Variable)):
             raise Unknown("a name that holds the ids of Spark's expressions")
@@ -104,10 +106,26 @@ def _string(expr: x.Expr) -> str:
         return f"{name}({', '.join(map(_string, expr.args))}{expr.function.parameters})"
     if name == "struct" and all(isinstance(a, x.Column) for a in expr.args):
         return f"struct({', '.join(f'{pretty(a)}, {pretty(a)}' for a in expr.args)})"
+    if name in (expr.function.operator, "not"):
+        return _operator_string(name, *map(_string, expr.args))
     if not expr.function.plain:
         raise Unknown(f"the name of a field of what {name} gives")
     arguments = [_string(a) for a in expr.args]
     return f"{expr.shown}({', '.join(arguments)})" if expr.function.show is None else pretty(expr)
+
+
+def _literal_string(literal: x.Literal) -> str:
+    """`Literal.toString`, which puts no type before a moment."""
+    if literal.value is not None and literal.type == dt.BINARY:
+        return f"0x{literal.value}"
+    is_moment = isinstance(literal.type, dt.Time) or literal.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+    return literal.text[literal.text.find("'") + 1 : -1] if is_moment and literal.text[-1:] == "'" else literal.text
+
+
+def _operator_string(name: str, *operands: str) -> str:
+    """`BinaryOperator.toString` and `Not.toString`."""
+    shown = name if name == "div" else name.upper()
+    return f"{shown} {operands[0]}" if len(operands) == 1 else f"({operands[0]} {shown} {operands[1]})"
 
 
 def _sort(sort: x.Sort) -> str:

@@ -7,7 +7,7 @@ collation open, which Spark refuses in most functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
@@ -102,7 +102,7 @@ def strength(expr: Expr) -> int | None:
     """How strongly an expression insists on its collation. None where Spark cannot tell: a text that is made of maps or
     structs, whose strings then stay as they are."""
     if isinstance(expr, Literal):
-        return DEFAULT
+        return IMPLICIT if expr.is_variable else DEFAULT
     if isinstance(expr, Cast):
         return IMPLICIT if _holds_string(expr.child.type) else DEFAULT
     if isinstance(expr, GetField):
@@ -132,12 +132,16 @@ def _strength_of_call(call: Call) -> int | None:
 
 def _find_meeting(strings: Sequence[Expr], conf: Conf) -> dt.String | None:
     """The collation at which strings meet; None where they stay as they are."""
+    return _meet([string_of(s.type) for s in strings], [strength(s) for s in strings], conf)
+
+
+def _meet(strings: Sequence[dt.String | None], strengths: Sequence[int | None], conf: Conf) -> dt.String | None:
     unknown = DEFAULT if conf.before("4.1") else None
-    levels = [unknown if level is None else level for level in map(strength, strings)]
+    levels = [unknown if level is None else level for level in strengths]
     if None in levels:
         return None
     level = max(found for found in levels if found is not None)
-    kinds = [string_of(s.type) for s, own in zip(strings, levels) if own == level]
+    kinds = [kind for kind, own in zip(strings, levels) if own == level]
     found: dict[str, dt.String] = {}
     for kind in filter(None, kinds):
         found.setdefault(name_of(kind), kind)
@@ -150,6 +154,65 @@ def _find_meeting(strings: Sequence[Expr], conf: Conf) -> dt.String | None:
     return OPEN
 
 
+Path = tuple[int, ...]
+"""Which field of a struct, of a struct within it, and so on; an array's elements are its field 0."""
+
+
+def _list_strings(t: dt.DataType) -> dict[Path, dt.String]:
+    """The strings within structs and arrays."""
+    if isinstance(t, dt.String):
+        return {(): t}
+    within = t.children if isinstance(t, (dt.Array, dt.Struct)) else ()
+    return {(at, *path): kind for at, child in enumerate(within) for path, kind in _list_strings(child).items()}
+
+
+def _strength_within(expr: Expr, path: Path) -> int | None:
+    if not path:
+        return strength(expr)
+    if isinstance(expr, Call) and expr.function.name in ("struct", "named_struct"):
+        return _strength_within(_values(expr)[path[0]], path[1:])
+    if isinstance(expr, Call) and expr.function.name == "array" and expr.args:
+        return max((_strength_within(a, path[1:]) or IMPLICIT for a in expr.args), default=DEFAULT)
+    return IMPLICIT
+
+
+def _replace_strings(t: dt.DataType, targets: Mapping[Path, dt.String], path: Path = ()) -> dt.DataType:
+    if isinstance(t, dt.Array):
+        return dt.Array(_replace_strings(t.element, targets, (*path, 0)), t.contains_null)
+    if isinstance(t, dt.Struct):
+        fields = enumerate(t.fields)
+        return dt.Struct(tuple(evolve(f, type=_replace_strings(f.type, targets, (*path, at))) for at, f in fields))
+    return targets.get(path, t)
+
+
+def _collate_fields(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+    """Structs with the strings of each field at one collation: what is true of strings is true of those within."""
+    strings = [_list_strings(a.type) for a in args]
+    targets: dict[Path, dt.String] = {}
+    for path in strings[0]:
+        kinds = [found[path] for found in strings]
+        if len(set(map(name_of, kinds))) > 1:
+            target = _meet(kinds, [_strength_within(a, path) for a in args], conf)
+            if target is not None:
+                targets[path] = target
+    if not targets:
+        return list(args)
+    aims = [_replace_strings(a.type, targets) for a in args]
+    mode = "ansi" if conf.ansi else "legacy"
+    return [a if a.type == aim else Cast(a, aim, mode, a.nullable) for a, aim in zip(args, aims)]
+
+
+def _meet_within(function: str, args: Sequence[Expr]) -> bool:
+    """Whether the arguments are structs, or arrays of them, whose strings stand in the same fields."""
+    if function not in _OF_STRUCTS or any(string_of(a.type) is not None for a in args):
+        return False
+    strings = [_list_strings(a.type) for a in args]
+    return bool(strings and strings[0]) and all(found.keys() == strings[0].keys() for found in strings)
+
+
+_OF_STRUCTS = frozenset(("=", "<=>", "<", "<=", ">", ">=", "in"))
+
+
 def refuse_open(function: str, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
     if (found := find_open_collation(function, args)) is not None:
@@ -158,7 +221,9 @@ def refuse_open(function: str, args: Sequence[Expr]) -> None:
 
 def find_open_collation(function: str, args: Sequence[Expr]) -> Mismatch | None:
     """The mismatch of a function that compares strings, where it has been given some of an open collation."""
-    return _open(function) if function in COMPARING and any(string_of(a.type) == OPEN for a in args) else None
+    if function not in COMPARING:
+        return None
+    return _open(function) if any(OPEN in _list_strings(a.type).values() for a in args) else None
 
 
 def _open(function: str) -> Mismatch:
@@ -213,6 +278,8 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
     Raises `Mismatch` where collations clash, and `Unknown` where a string with an open collation meets another
     function. Spark checks last whether a collation may stay open (`refuse_open`). `keep`: literals print as they were.
     """
+    if _meet_within(function, args):
+        return _collate_fields(function, args, conf)
     kinds = [kind for a in args if (kind := string_of(a.type)) is not None and kind.collation]
     if not kinds:
         return list(args)

@@ -95,6 +95,8 @@ def is_name(c: Cursor, columns: bool = False) -> bool:
     Where the rest can be read both ways, it is an alias to Spark's parser: `FROM t WHERE (a)` has no filter, and names
     the only column of `t`. The next tokens tell nearly always that only one way is left. Elsewhere the name is tried.
     """
+    if c.kind in c.reserved:
+        return False
     if not begins_clause(c, c.i):
         return True
     return _name_may_end(c, c.i + 1, columns) and c.is_first_reading()
@@ -139,7 +141,7 @@ def named_expression(c: Cursor) -> q.Node:
 def _is_as_name(c: Cursor, columns: bool = False) -> bool:
     """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`. Where the word
     after it may be the name, too, it is."""
-    if not begins_clause(c, c.i + 1):
+    if "AS" in c.reserved or not begins_clause(c, c.i + 1):
         return False
     return not (_name_may_end(c, c.i + 2, columns) and c.is_first_reading())
 

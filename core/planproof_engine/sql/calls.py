@@ -65,7 +65,7 @@ def _parse_trailers(c: Cursor, node: q.Call) -> None:
     if c.kind in ("IGNORE", "RESPECT") and c.peek() == "NULLS":
         node.nulls = c.kind
         c.advance(2)
-    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and c.peek() != "FROM")):
+    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and (c.peek() != "FROM" or c.is_first_reading()))):
         c.advance()
         node.over = window_spec(c)
 

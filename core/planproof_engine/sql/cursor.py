@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.keywords import RESERVED, WORDS
 from planproof_engine.sql.strings import unescape, unquote
 from planproof_engine.sql.tokens import tokens_of
 from planproof_engine.sql.versions import list_lacking
@@ -43,6 +43,7 @@ class Cursor:
         tokens = tokens_of(text, conf, as_far)
         self.lacks = list_lacking(conf.grammar)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
+        self.reserved = RESERVED if conf.ansi and conf.enforce_reserved_keywords else frozenset[str]()
         self.text, self.conf, self.rules = text, conf, rules
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
@@ -203,11 +204,13 @@ class Cursor:
             self.advance()
         return value
 
-    def identifier(self, allowed: frozenset[str] = WORDS, literals: bool = True) -> q.Identifier:
+    def identifier(
+        self, allowed: frozenset[str] = WORDS, literals: bool = True, besides: frozenset[str] = frozenset()
+    ) -> q.Identifier:
         """One name: Spark's `identifier`, or its `strictIdentifier` with `allowed=ALIAS_WORDS`. With `literals` it may
-        be `IDENTIFIER('a')`."""
+        be `IDENTIFIER('a')`. `besides`: reserved keywords that the place takes, too."""
         kind = self.kind
-        if kind not in allowed:
+        if kind not in allowed or (kind in self.reserved and kind not in besides):
             self.fail()
         if kind == "IDENTIFIER" and literals and self.is_identifier_literal(self.i):
             return self._identifier_literal()

@@ -100,6 +100,30 @@ MINUS NATURAL OFFSET ORDER PIVOT RIGHT SELECT SEMI SET SORT TABLESAMPLE UNION UN
 PIPE_WORDS = frozenset(_PIPES.split())
 """Keywords that make a `|` before them a pipe operator, as `|>` is: `a | left` is no expression to Spark 4.3."""
 
+_RESERVED = """
+ALL AND ANY AS AUTHORIZATION BOTH CALL CASE CAST CHECK COLLATE COLLATION COLLATIONS COLUMN CONSTRAINT CREATE CROSS
+CURRENT_DATE CURRENT_PATH CURRENT_SCHEMA CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DISTINCT ELSE END ESCAPE EXCEPT
+EXECUTE FALSE FETCH FILTER FOR FOREIGN FROM FULL GRANT GROUP HAVING IN INNER INTERSECT INTO IS JOIN LATERAL LEADING LEFT
+LOCALTIME NATURAL NOT NULL OFFSET ON ONLY OR ORDER OUTER OVERLAPS PERCENTILE_CONT PERCENTILE_DISC PRIMARY RECURSIVE
+REFERENCES RIGHT SELECT SESSION_USER SOME SQL TABLE THEN TIME TO TRAILING UNION UNIQUE UNKNOWN USER USING WHEN WHERE
+WITH WITHIN
+"""
+
+RESERVED = frozenset(_RESERVED.split())
+"""Keywords that are no names under `spark.sql.ansi.enforceReservedKeywords`: all but those of Spark's rule
+`ansiNonReserved`. Each is reserved in every version whose lexer has it."""
+
+FUNCTION_WORDS = frozenset(("FILTER", "LEFT", "RIGHT"))
+"""Reserved keywords that can be the name of a function (Spark's rule `functionName`)."""
+
+CURRENT_LIKE = frozenset(
+    (
+        *("CURRENT_DATE", "CURRENT_PATH", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER"),
+        *("LOCALTIME", "SESSION_USER", "USER"),
+    )
+)
+"""Reserved keywords that are an expression alone (Spark's rule `currentLike`)."""
+
 WORDS = KEYWORDS.union({"IDENTIFIER_TOKEN", "BACKQUOTED"}, *(words.split() for words in _UNTIL.values()))
 """Token kinds that Spark's rule `identifier` accepts."""
 

@@ -10,7 +10,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import check_collation, data_type
-from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.keywords import CURRENT_LIKE, FUNCTION_WORDS, WORDS
 from planproof_engine.sql.literals import (
     constant,
     interval,
@@ -105,6 +105,8 @@ def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
     c.take("[")
     if c.kind not in allowed:
         c.fail()
+    if c.kind in WORDS:  # The grammar takes it, and `SqlBaseParser` says of the path that it lacks a message.
+        c.keep_error("INTERNAL_ERROR", "A word in brackets is no path of a variant.", c.start, c.stop)
     c.advance()
     c.take("]")
 
@@ -115,7 +117,7 @@ def _word(c: Cursor, kind: str) -> q.Node:
         return special
     start = c.starts[c.i]
     if following == "(":
-        name = c.identifier()
+        name = c.identifier(besides=FUNCTION_WORDS)
         return call(c, name.text, start, (name.text,) if name.quoted else None)
     if following == "STRING_LITERAL":
         return typed_literal(c)
@@ -124,7 +126,7 @@ def _word(c: Cursor, kind: str) -> q.Node:
         c.advance()
         return c.place(q.Lambda([parameter], c.rules.expression(c)), start)
     if following != ".":
-        return c.place(q.Column([c.identifier()]), start)
+        return c.place(q.Column([c.identifier(besides=CURRENT_LIKE)]), start)
     return parse_dotted(c, [c.identifier()], start)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -189,6 +189,39 @@ def test_settings_that_change_what_quotes_mean() -> None:
     assert item(r"'a\tb'", escaped_string_literals=True).text == r"a\tb"
     assert isinstance(item('"a"', double_quoted_identifiers=True), q.Column)
     assert isinstance(item('"a"', double_quoted_identifiers=True, ansi=False), q.Literal)
+
+
+RESERVED = Conf.of("4.3", {"spark.sql.ansi.enforceReservedKeywords": "true"})
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("SELECT a FROM t GROUP BY ALL", "ALL"),
+        ("SELECT current_date() FROM t", "current_date"),
+        ("SELECT a end FROM t", "end"),
+        ("SELECT a AS user FROM t", "user"),
+        ("SELECT t.time FROM t", "time"),
+        ("SELECT any(true)", "any"),
+        ("SELECT transform(array(1), end -> 1)", "end"),
+        ("WITH user AS (SELECT 1) SELECT 1", "user"),
+    ],
+)
+def test_a_reserved_keyword_is_no_name_where_spark_enforces_it(text: str, word: str) -> None:
+    with pytest.raises(AnalysisError, match=f"at or near '{word}'"):
+        parse(text, RESERVED)
+    parse(text, replace(RESERVED, ansi=False))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT left(a, 2), right(a, 1), current_date, current_user, TIME '10:00', CAST(a AS TIME(3)) FROM t",
+        "SELECT `end`, t.`all` FROM t AS `left` LEFT JOIN u USING (a) WHERE (a) GROUP BY 1 HAVING b LIMIT 3 OFFSET 1",
+    ],
+)
+def test_a_reserved_keyword_keeps_its_other_places(text: str) -> None:
+    parse(text, RESERVED)
 
 
 def test_typed_literals_are_not_casts() -> None:

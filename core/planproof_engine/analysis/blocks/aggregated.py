@@ -221,6 +221,8 @@ class Aggregated:
         if self._shown is None:
             self._shown = frozenset(column_of(i).id for i in self.items)
         shown = self._shown
+        if self.of_sets and ctx.clause != "HAVING":
+            check_grouping_calls([expr], self.keys, node, ctx)
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
             self._refuse_nested(expr, node, ctx)
@@ -440,3 +442,21 @@ def _find_written(column: Column, node: q.Node, ctx: Context) -> q.Node:
         if any(ctx.key(p) == ctx.key(column.name) for p in name_parts(named)):
             return named
     return node
+
+
+def check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: Context) -> None:
+    """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
+    for call in (e for item in items for e in item.walk() if is_grouping(e)):
+        if call.function.name == "grouping" and call.args[0] not in keys:
+            raise ctx.env.make_error(
+                "GROUPING_COLUMN_MISMATCH",
+                f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
+                node,
+            )
+        written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
+        if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
+            raise ctx.env.make_error(
+                "GROUPING_ID_COLUMN_MISMATCH",
+                "Columns of grouping_id do not match the grouping columns.",
+                node,
+            )

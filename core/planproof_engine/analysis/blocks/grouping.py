@@ -5,12 +5,12 @@ Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalys
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from planproof_engine.analysis.blocks.aggregated import (
     Aggregated,
     Keys,
-    canonicalize,
+    check_grouping_calls,
     make_missing_output_error,
     plain_outer_columns,
 )
@@ -86,7 +86,7 @@ def aggregate(
     within = sets is None or not ctx.lacks("names inside of grouping sets")
     keys = Keys(groups, alone, within=within, of_sets=sets is not None)
     if sets is not None:
-        _check_grouping_calls(items, keys, node, ctx)
+        check_grouping_calls(items, keys, node, ctx)
     if any(is_grouping(e) for g in groups for e in g.walk()):
         # It is no aggregate function, but among the keys no grouping set is yet.
         text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
@@ -201,7 +201,7 @@ def _bind_having(
     if sets is not None:
         _refuse_aggregate_windows(bound, over, node, ctx)
         _refuse_unseen(bound, over, node, ctx)
-        _check_grouping_calls([bound], over.keys, node, ctx)
+        check_grouping_calls([bound], over.keys, node, ctx)
     try:
         cast_condition(bound, node, ctx.env)  # Its type comes before what it cannot reach.
     except AnalysisError as error:
@@ -337,15 +337,3 @@ def columns_outside(expr: Expr) -> Iterator[Column]:
     elif not is_aggregate(expr) and not is_grouping(expr):
         for child in expr.children:
             yield from columns_outside(child)
-
-
-def _check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: Context) -> None:
-    """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
-    for call in (e for item in items for e in item.walk() if is_grouping(e)):
-        if call.function.name == "grouping" and call.args[0] not in keys:
-            text = f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns."
-            raise ctx.env.make_error("GROUPING_COLUMN_MISMATCH", text, node)
-        written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
-        if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
-            text = "Columns of grouping_id do not match the grouping columns."
-            raise ctx.env.make_error("GROUPING_ID_COLUMN_MISMATCH", text, node)

@@ -87,6 +87,8 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
         text = "It is not allowed to use a window function inside an aggregate."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
     if holds_window(bound):
+        if not any(isinstance(e, Column) for e in bound.walk()):
+            raise ctx.env.make_unknown("a window of constants among the aggregates of PIVOT", node)
         text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
         raise ctx.env.make_error("MISSING_AGGREGATION", text, node)
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound

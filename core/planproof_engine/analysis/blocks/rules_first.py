@@ -69,8 +69,11 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
         over = reached.ctx if name == reached.clause else make_blind_context(reached.ctx)
         for node in nodes:
             if node is not None:
-                yield from find_errors(node, over)
-                if node is not block.group:
+                found = find_errors(node, over)
+                # No rule expands a star in GROUP BY.
+                of_group = node is block.group
+                yield from (e for e in found if not (of_group and e.condition == "CANNOT_RESOLVE_STAR_EXPAND"))
+                if not of_group:
                     yield from find_misplaced_generators(node, over, in_items=node in block.items)
                 yield from find_miscounted_alias(node, over)
 

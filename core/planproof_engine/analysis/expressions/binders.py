@@ -43,7 +43,13 @@ from planproof_engine.expr import (
     Window,
     column_of,
 )
-from planproof_engine.functions.bind import cast, cast_unless_equal, check_cast, check_target_type
+from planproof_engine.functions.bind import (
+    cast,
+    cast_unless_equal,
+    check_cast,
+    check_target_type,
+    make_input_mismatch,
+)
 from planproof_engine.functions.names import OF_BOOLEANS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -257,6 +263,8 @@ def _is(node: q.Is, ctx: Context) -> Expr:
         found = bind_binary("<=>", operand, _boolean(test, ctx), ctx, node)
         return add_span(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
+        if _is_of_literals(operand) and operand.type not in (dt.BOOLEAN, dt.VOID):
+            raise ctx.env.make_mismatch_error(make_input_mismatch(0, operand, "BOOLEAN"), node)
         operand = cast_unless_equal(operand, dt.BOOLEAN, ctx.conf)
         if _is_as_parsed(operand):
             return add_span(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
@@ -271,6 +279,16 @@ def _is_as_parsed(expr: Expr) -> bool:
     if isinstance(expr, Cast):
         return _is_as_parsed(expr.child)
     return isinstance(expr, Literal) and isinstance(expr.value, bool)
+
+
+def _is_of_literals(expr: Expr) -> bool:
+    """Whether no rule touches an operand of another type: `IsUnknown`, which wants a boolean, becomes a plain `IsNull`
+    by any rule that copies it."""
+    if isinstance(expr, Call):
+        name = expr.function.name
+        parsed = name in (expr.function.operator, "~") or name in ("negative", "positive")
+        return parsed and all(map(_is_of_literals, expr.args))
+    return isinstance(expr, Literal)
 
 
 def _like(name: str) -> Binder:

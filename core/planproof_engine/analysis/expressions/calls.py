@@ -53,11 +53,7 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     if function.category is Category.TABLE:
         said = f"`{key}` is a table function: it stands in FROM, not in an expression."
         raise ctx.env.make_error("NOT_A_SCALAR_FUNCTION", said, node)
-    if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
-        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
-    if key == "in" and ctx.conf.before("4.0"):
-        raise _make_no_constructor_error(key, node, ctx)
+    _refuse_words(key, node, ctx)
     over = node.over
     try:
         bound = _loosen_python_flags(_apply(function, name, node, ctx), ctx)
@@ -70,6 +66,20 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         said = f"Window function {pretty(bound)} requires an OVER clause."
         raise ctx.env.make_error("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", said, node)
     return windows.bind_window(bound, over, ctx, node) if over is not None else bound
+
+
+def _refuse_words(key: str, node: q.Call, ctx: Context) -> None:
+    """What older Sparks know as grammar, and cannot call as a function."""
+    if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
+        raise ctx.env.make_error(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
+            node,
+        )
+    if key in ("in", "when") and ctx.conf.before("4.0"):
+        raise _make_no_constructor_error(key, node, ctx)
+    if key == "between" and ctx.conf.before("4.0"):
+        raise ctx.env.make_error("ROUTINE_NOT_FOUND", "The function `default`.`between` cannot be found.", node)
 
 
 def _stays_without_over(ctx: Context) -> bool:
@@ -89,7 +99,8 @@ def _make_unknown_error(name: str, function: Signature | None, node: q.Call, ctx
 
 
 def _make_no_constructor_error(name: str, node: q.Call, ctx: Context) -> AnalysisError:
-    """The error for a function whose class has no constructor that takes expressions alone: `cast`, before 4.0 `in`."""
+    """The error for a function whose class has no constructor that takes expressions alone: `cast`, before 4.0 `in` and
+    `when`."""
     for argument in node.arguments:
         bind_item(argument, ctx)
     text = f"The `{name}` requires 0 parameters but the actual number is {len(node.arguments)}."
@@ -185,7 +196,7 @@ def _apply(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
         if function.category is Category.AGGREGATE:
             _refuse_nested(function, args, node, ctx)
     except Mismatch as mismatch:
-        if mismatch.is_of_types:
+        if mismatch.is_of_types or _is_counted_late(function, mismatch):
             refuse_modifiers(function, node, ctx)
             sort_keys(node.within_group, ctx)
         error = ctx.env.make_mismatch_error(mismatch, node)
@@ -193,6 +204,13 @@ def _apply(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
             error = GeneratorMismatch(error, node)
         raise error from None
     return add_modifiers(found, node, ctx)
+
+
+def _is_counted_late(function: Signature, mismatch: Mismatch) -> bool:
+    """Whether the arguments are counted by `checkInputDataTypes`: those of a class that takes any number of them, but
+    not by an `ExpressionBuilder`."""
+    counted = mismatch.condition.startswith("WRONG_NUM_ARGS")
+    return counted and function.arity()[1] is None and function.name != "decode"
 
 
 def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Call, ctx: Context) -> None:

@@ -30,6 +30,8 @@ def order_arguments(function: Signature, arguments: list[Argument], node: q.Call
         return arguments
     within = node.within_group
     written = len(function.inputs) - 1
+    if not within and "order first" in function.modifiers and ctx.conf.before("4.0"):
+        raise _make_within_group_error("WITHIN_GROUP_MISSING", function, node, ctx)  # The grammar alone has it.
     if "order first" in function.modifiers and len(arguments) != written:
         sort_keys(node.within_group, ctx)
         text = f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}."

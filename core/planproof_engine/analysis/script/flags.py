@@ -79,12 +79,24 @@ def open_results(named: Plan, query: Plan, env: Environment) -> Plan:
     node = query
     while isinstance(node, (PassThrough, Filter)):
         node = node.child
-    if not env.functions or not isinstance(named, Named):
+    if not isinstance(named, Named):
+        return named
+    windows = _list_session_windows(query) if "session_window" in env.text.lower() else set[int]()
+    if windows:
+        named = evolve(named, output=tuple(evolve(c, nullable=c.nullable or c.id in windows) for c in named.output))
+    if not env.functions:
         return named
     split = isinstance(node, (Aggregate, Project)) and _is_split(node)
     made = {i.id for i in node.expressions if isinstance(i, Alias) and any(is_of_routine(e, env) for e in i.walk())}
     output = (evolve(c, nullable=c.nullable or c.late or (split and c.id in made), late=False) for c in named.output)
     return evolve(named, output=tuple(output))
+
+
+def _list_session_windows(plan: Plan) -> set[int]:
+    """The columns that are a session window, which `SessionWindowing` makes nullable."""
+    aliases = [e for node in plan.walk() for e in node.expressions if isinstance(e, Alias)]
+    found = {a.id for a in aliases if isinstance(a.child, Call) and a.child.function.name == "session_window"}
+    return found | {a.id for a in aliases if isinstance(a.child, Column) and a.child.id in found}
 
 
 def _replace(plan: Plan, old: Plan, new: Plan) -> Plan:

@@ -14,7 +14,7 @@ from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Many,
 from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, Evaluates
 from planproof_engine.functions.bind import check_setting
-from planproof_engine.functions.constants import constant
+from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.families.line import Table, fn, lines, prints
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types.kinds import ANY, ANY_MOMENT, Expected
@@ -69,7 +69,7 @@ def _find_extraction(field: str, source: dt.DataType) -> tuple[Expected, dt.Data
 
 def _names_field(arg: Expr) -> bool:
     """A field is a constant string, or NULL."""
-    return is_foldable(arg) and (dt.is_string(arg.type) or constant(arg, "extract") is None)
+    return is_foldable(arg) and (dt.is_string(arg.type) or (is_computable(arg) and constant(arg, "extract") is None))
 
 
 def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:

@@ -133,7 +133,7 @@ TABLE: Table = lines(
     _now("now", dt.TIMESTAMP),
     _now("localtimestamp", dt.TIMESTAMP_NTZ),
     _CURRENT_TIMEZONE,
-    fn("date_add", (dt.DATE, _DAYS), dt.DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("date_add", (dt.DATE, _DAYS), dt.DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, plain=True, traits=ANSI_RAISES),
     fn("dateadd", (dt.DATE, _DAYS), dt.DATE, EITHER, "date_add", coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
     fn("date_sub", (dt.DATE, _DAYS), dt.DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
     fn("datediff date_diff", (dt.DATE, dt.DATE), dt.INT, EITHER, alias=True, traits=ANSI_RAISES),

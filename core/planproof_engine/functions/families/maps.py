@@ -171,6 +171,7 @@ TABLE: Table = lines(
     # A NULL counts as an array of nothing, and keeps the name that it has.
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=lambda args, conf: [_make_empty(a) if a.type == dt.VOID else a for a in args], coerce=Coerce.NONE, check=_arrays_check, show=_print_zip, traits=PURE),
     fn("array_insert", (ANY, ANY, ANY), lambda args, conf: dt.Array(dt.as_nullable(array_at(args).element), True), where(0, 1), coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_look_at_seed, coerce=Coerce.EXPECTS, show=prints("shuffle({0})"), traits=VOLATILE),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_look_at_seed, coerce=Coerce.EXPECTS, show=prints("shuffle({0})"), traits=VOLATILE, since="4.0"),
+    fn("shuffle", (ANY_ARRAY,), type_of(0), FIRST, coerce=Coerce.EXPECTS, traits=VOLATILE, until="4.0"),
 )
 

@@ -34,16 +34,16 @@ _MOMENTS = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
 
 
-def _duration(arg: Expr) -> int:
+def _duration(arg: Expr, conf: Conf) -> int:
     """A duration in microseconds: a number of them, or an interval as text. Raises `Mismatch` as Spark refuses it."""
     if not isinstance(arg, Literal) or isinstance(arg.value, bool) or not (
         isinstance(arg.value, str) or dt.is_integral(arg.type)
     ):
         raise Mismatch("_LEGACY_ERROR_TEMP_1207", "The duration must be an integer, long or string literal.")
-    return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value)
+    return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value, conf)
 
 
-def _parse_duration(text: str) -> int:
+def _parse_duration(text: str, conf: Conf) -> int:
     rest = text.strip().lower().removeprefix("interval")
     total, at = 0, 0
     while at < len(rest.rstrip()):
@@ -53,7 +53,8 @@ def _parse_duration(text: str) -> int:
         if found is None:
             raise Unknown(f"the duration {text!r}")
         if found[2] in ("month", "year"):
-            raise Mismatch("_LEGACY_ERROR_TEMP_3231", f"Intervals greater than a month is not supported ({text}).")
+            condition = "FAILED_FUNCTION_CALL" if conf.before("4.0") else "_LEGACY_ERROR_TEMP_3231"
+            raise Mismatch(condition, f"Intervals greater than a month is not supported ({text}).", whole=True)
         if found[2] not in _MICROS:
             raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': `{found[2]}` is no unit of time.", whole=True)
         if "." in found[1] and found[2] != "second":
@@ -82,9 +83,9 @@ def _check_gap(args: Args, conf: Conf) -> Mismatch | None:
 
 def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     """`TimeWindow.checkInputDataTypes`."""
-    size = _duration(args[1])
-    slide = _duration(args[2]) if len(args) > 2 else size
-    start = _duration(args[3]) if len(args) > 3 else 0
+    size = _duration(args[1], conf)
+    slide = _duration(args[2], conf) if len(args) > 2 else size
+    start = _duration(args[3], conf) if len(args) > 3 else 0
     if (refused := _check_moment(args, conf)) is not None:
         return refused
     if size <= 0 or slide <= 0:
@@ -142,7 +143,7 @@ _MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
     # A row falls into several sliding windows: Spark expands it, and the column is nullable.
-    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, lambda args, conf: len(args) > 2 and _duration(args[1]) != _duration(args[2]), check=_check_durations, **_MOMENT),
+    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, lambda args, conf: len(args) > 2 and _duration(args[1], conf) != _duration(args[2], conf), check=_check_durations, **_MOMENT),
     fn("session_window", (ANY, ANY), _window_type, NEVER, check=_check_gap, **_MOMENT),
     fn("window_time", (ANY,), _start_type, ALWAYS, check=_check_window, **_MOMENT),
     fn("time_bucket", (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)), type_of(1), EITHER, coerces=_origin_operands, coerce=Coerce.EXPECTS, check=checks(lambda args, conf: check_inputs(args, (None, None, None if args[2].type == dt.VOID else ANY_TIMESTAMP)), foldable(0, 2), _check_bucket), traits=RAISES),
