@@ -77,6 +77,15 @@ def by_name(fields: Iterable[N]) -> ByColumn[N]:
     return ByColumn((f.name, f) for f in fields)
 
 
+def drop_columns(fields: Iterable[N], names: Iterable[str]) -> list[N]:
+    """The fields but those with one of the names, whatever its case; where a field is spelt so, that one alone: a
+    session that is case-sensitive makes tables with a column `d` and a column `D`."""
+    kept = list(fields)
+    spelt = {f.name for f in kept}.intersection(names)
+    others = ColumnNames(name for name in names if name not in spelt)
+    return [f for f in kept if f.name not in spelt and f.name not in others]
+
+
 @record(frozen=True, slots=True)
 class PhysicalField:
     """A field of a sink, batch or file: name, type and flag, without a relation."""

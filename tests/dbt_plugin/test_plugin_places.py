@@ -52,6 +52,25 @@ def test_a_table_goes_where_its_location_root_says(dbt: Any) -> None:
     assert f"{dbt.root}/third/" in place(dbt, "goes")[1]
 
 
+@pytest.mark.parametrize("guarded", [False, True], ids=["bare", "guarded"])
+def test_what_a_model_asks_for_no_more_is_gone(dbt: Any, guarded: bool) -> None:
+    """dbt drops the table, and makes one of what the config says now."""
+    name = f"asks_{guarded}".lower()
+    found = []
+    for more in (
+        f", location_root='{dbt.root}/asked'",
+        "",
+        ", options={'compression': 'zstd'}",
+        "",
+    ):
+        dbt.write({f"models/{name}.sql": f"{{{{ config(materialized='table'{more}) }}}} select 1 as id"})
+        assert dbt.run("run", "--select", name, guarded=guarded).success, dbt.results
+        told = {r[0]: r[1] for r in dbt.spark.sql(f"describe table extended {dbt.schema}.{name}").collect()}
+        found.append((told["Type"], "compression" in told.get("Storage Properties", "")))
+    assert found == [("EXTERNAL", False), ("MANAGED", False), ("MANAGED", True), ("MANAGED", False)]
+    assert dbt.rows(name) == [(1,)]
+
+
 def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
     model = "{{ config(materialized='table', file_format='parquet', location_root='/nowhere') }} select 1 as id"
     dbt.write(

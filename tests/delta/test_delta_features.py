@@ -177,6 +177,20 @@ def test_a_column_that_the_model_does_not_give_is_not_filled_in(delta: SparkSess
     assert rows(delta, name) == [(1, "new", 1), (2, "new", 1)]
 
 
+@pytest.mark.parametrize("query", ["select id from ({more})", "select id, array(v) as v from ({more})"])
+def test_a_snapshot_is_not_told_to_run_with_full_refresh(delta: SparkSession, place: str, query: str) -> None:
+    """There is none: its history would be gone."""
+    name = f"{place}.kept"
+    delta.sql(f"create table {name} using delta as select 1L as id, 'old' as v")
+    merge = "on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id when not matched then insert *"
+    for options, is_told in (({"merge": merge}, True), ({"merge": merge, "adds": ()}, False)):
+        how = {"materialized": "incremental", "incremental_strategy": "merge", "options": options}
+        report = publish(delta, name, query.format(more=MORE), contract=None, **how)
+        assert (report.outcome, codes(report)) == ("rejected", {"PP402"}), report.findings
+        [found] = [f for f in report.findings if f.code == "PP402"]
+        assert ("full_refresh" in found.message, "ALTER TABLE" in found.message) == (is_told, not is_told)
+
+
 def test_a_generated_column_holds_what_it_is_generated_as(delta: SparkSession, place: str) -> None:
     name, given = f"{place}.doubled", Contract([("id", "bigint", False), ("v", "string", True), ("d", "bigint", True)])
     made_with(delta, name, lambda column: column.generatedAlwaysAs("id * 2"))

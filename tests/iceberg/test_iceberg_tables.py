@@ -194,14 +194,30 @@ def test_refused_by_name(lake: str, guard: Guard, iceberg: Any, database: str) -
     iceberg.sql(f"create table {database}.i using iceberg as select 1 as id")
     report = guard.publish(Model(f"{database}.i", "select 2 as id"))
     assert (report.outcome, iceberg.table(f"{database}.i").collect()[0][0]) == ("failed", 1)
-    iceberg.conf.set("spark.wap.branch", "audit")
-    try:
-        report = guard.publish(model(f"{lake}.t", "select 1 as id"))
-        assert "spark.wap.branch" in (report.error or "")
-    finally:
-        iceberg.conf.unset("spark.wap.branch")
     report = guard.publish(model("nowhere.db.t", "select 1 as id"))
     assert "catalog nowhere cannot make such tables" in (report.error or "")
+
+
+@pytest.mark.parametrize("key", ["spark.wap.branch", "spark.wap.id"])
+def test_a_setting_that_leads_rows_elsewhere_is_refused_where_the_table_heeds_it(
+    lake: str, guard: Guard, iceberg: Any, key: str
+) -> None:
+    added = {"materialized": "incremental", "incremental_strategy": "append"}
+    iceberg.conf.set(key, "audit")
+    try:
+        for name, heeds in (("on", "true"), ("off", "false")):
+            iceberg.sql(f"create table {lake}.{name} (id int) using iceberg")
+            iceberg.sql(f"alter table {lake}.{name} set tblproperties ('write.wap.enabled' = '{heeds}')")
+            for how in ({}, added):
+                report = guard.publish(model(f"{lake}.{name}", "select 1 as id", **how))
+                assert (key in (report.error or "")) == (name == "on"), report.error
+                assert report.outcome == ("failed" if name == "on" else "published"), report.error
+        asked = {"tblproperties": {"write.wap.enabled": "true"}}
+        assert key in str(guard.publish(model(f"{lake}.new", "select 1 as id", options=asked)).error)
+        assert guard.publish(model(f"{lake}.plain", "select 1 as id")).outcome == "published"
+    finally:
+        iceberg.conf.unset(key)
+    assert [iceberg.table(f"{lake}.{name}").count() for name in ("on", "off", "plain")] == [0, 2, 1]
 
 
 _OTHERS = {

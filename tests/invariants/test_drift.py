@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import fold_footers, read_footer
-from planproof.invariants import drift
+from planproof.invariants import drift, file_schemas, registered
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import parse_type
 
@@ -155,3 +155,22 @@ def test_files_that_say_the_same_of_their_paths_are_one_finding(tmp_path: Any) -
     [finding] = drift.check_paths(read, ["p"])
     assert (finding.promised, finding.found) == ("b", "a")
     assert "1 more file" in finding.message
+
+
+@pytest.mark.parametrize("partition_by", [(), ("D",), ("d",)])
+def test_columns_that_differ_by_their_case_alone_are_two(stored: Any, partition_by: tuple[str, ...]) -> None:
+    """A case-sensitive session makes such tables, and partitions them by one of the two."""
+    columns = {"d": pa.array([1], pa.int32()), "D": pa.array(["x"])}
+    table = now(("d", "int", True), ("D", "string", True))
+    footers = stored(**{name: values for name, values in columns.items() if name not in partition_by})
+    last = sorted(table, key=lambda f: f.name in partition_by)
+    assert file_schemas.check(table, footers, partition_by) == []
+    assert file_schemas.check(None, footers) == []
+    assert drift.check(table, footers, partition_by, case_sensitive=True) == []
+    assert registered.check(PhysicalSchema(tuple(last)), table, partition_by) == []
+
+
+def test_a_partition_column_is_known_whatever_its_case(stored: Any) -> None:
+    table, footers = now(("id", "int", True), ("D", "string", True)), stored(id=pa.array([1], pa.int32()))
+    assert file_schemas.check(table, footers, ("d",)) == drift.check(table, footers, ("d",)) == []
+    assert registered.check(table, footers[0].schema, ("d",)) == []

@@ -104,7 +104,7 @@ def test_a_pre_hook_that_fails_stops_its_model_and_those_below(dbt_manifest):
     assert mart.outcome == "failed"
     assert mart.error == (
         "the pre-hook failed: [TABLE_OR_VIEW_NOT_FOUND] there is no table; it is: select * from broken; "
-        "nothing was written"
+        "nothing was published"
     )
     assert (child.outcome, child.error) == ("skipped", "its parent shop.mart was not published")
 
@@ -120,6 +120,23 @@ def test_a_pre_hook_that_fails_stops_its_model_and_those_below(dbt_manifest):
 def test_a_pre_hook_that_may_have_changed_the_table_is_told_of_a_model_that_was_stopped(dbt_manifest, hook, said):
     models = {"mart": {"sql": "select 1 as id", "config": {"pre-hook": hook}}}
     (report,) = ran(dbt_manifest(models), Recorded(outcome="rejected"))
+    assert said in describe_table(report)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        (("delete from shop.mart", "select * from broken"), "the table is as a hook left it before (pre-hook `delete"),
+        (("insert into shop.mart select * from broken",), "the table is as a hook left it before (pre-hook `insert"),
+        (("select * from broken", "delete from shop.mart"), "the target is as it was"),
+    ],
+)
+def test_what_hooks_did_before_one_failed_is_told(dbt_manifest, hooks, said):
+    """Those that never ran did nothing."""
+    models = {"mart": {"sql": "select 1 as id", "config": {"pre-hook": list(hooks)}}}
+    (report,) = ran(dbt_manifest(models), Recorded())
+    assert report.outcome == "failed"
+    assert report.error.endswith("; nothing was published")
     assert said in describe_table(report)
 
 

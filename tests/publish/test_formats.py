@@ -27,10 +27,8 @@ def session(tables: Any = None, kind: str = "classic") -> Any:
     return SimpleNamespace(transactions=lambda: tables, capabilities=capabilities, setting=unset, rows=rows)
 
 
-def tables(holds: bool = True, refusal: str | None = None) -> Any:
-    return SimpleNamespace(
-        is_in_catalog=lambda name: holds, refusal=lambda: refusal, complete=lambda name: ("lake", "db", "t")
-    )
+def tables(holds: bool = True) -> Any:
+    return SimpleNamespace(is_in_catalog=lambda name: holds, complete=lambda name: ("lake", "db", "t"))
 
 
 def test_each_format_has_its_room() -> None:
@@ -46,7 +44,6 @@ def test_each_format_has_its_room() -> None:
     [
         (session(None, "connect"), "this session is of kind connect"),
         (session(None, "thrift"), "this session is of kind thrift"),
-        (session(tables(refusal="the session sets spark.wap.id")), "spark.wap.id"),
         (session(tables(holds=False)), "the catalog lake cannot make such tables"),
     ],
 )

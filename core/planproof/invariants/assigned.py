@@ -50,13 +50,21 @@ class Assignment(NamedTuple):
     changed: str | None = None
 
 
-def check(table: str, stored: PhysicalSchema, produced: PhysicalSchema, ansi_policy: bool) -> list[Assignment]:
-    """The columns that both have. `ansi_policy`: `spark.sql.storeAssignmentPolicy` is ANSI, as it is by default."""
+def check(
+    table: str,
+    stored: PhysicalSchema,
+    produced: PhysicalSchema,
+    ansi_policy: bool,
+    repair: str = "run with full_refresh",
+) -> list[Assignment]:
+    """The columns that both have. `ansi_policy`: `spark.sql.storeAssignmentPolicy` is ANSI, as it is by default;
+    `repair` is how stored columns are changed."""
     held = by_name(stored)
     found = [*_compare_order(table, stored, produced)]
     for f in produced:
         if f.name in held:
-            found += _compare_column(table, held[f.name], f, ansi_policy)
+            place = _Place((held[f.name].name,), table, ansi_policy, repair)
+            found += _compare_column(place, held[f.name], f)
     return found
 
 
@@ -74,11 +82,9 @@ def _compare_order(table: str, stored: PhysicalSchema, produced: PhysicalSchema)
         yield Assignment(_finding("PP131", wanted[first], wanted[first], given[first], message))
 
 
-def _compare_column(
-    table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool
-) -> Iterator[Assignment]:
+def _compare_column(at: _Place, stored: PhysicalField, produced: PhysicalField) -> Iterator[Assignment]:
     wanted, given = drop_lengths(stored.type), drop_lengths(produced.type)
-    yield from _compare_type(_Place((stored.name,), table, ansi_policy), wanted, given, quote_name(stored.name))
+    yield from _compare_type(at, wanted, given, quote_name(stored.name))
 
 
 class _Place(NamedTuple):
@@ -87,6 +93,7 @@ class _Place(NamedTuple):
     path: Path
     table: str
     ansi_policy: bool
+    repair: str
 
     @property
     def name(self) -> str:
@@ -141,7 +148,7 @@ def _compare_leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> 
     sides = (at.name, wanted.simple, given.simple)
     if not can_store_assign(given, wanted):
         if at.ansi_policy:
-            message = f"{said}: Spark does not convert it; cast it in the model, or run with full_refresh"
+            message = f"{said}: Spark does not convert it; cast it in the model, or {at.repair}"
             yield Assignment(_finding("PP402", *sides, message, Verdict.VIOLATED))
     elif {wanted, given} == set(_MOMENTS):
         message = f"{said}: Spark shifts it by the session's time zone"

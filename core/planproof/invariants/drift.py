@@ -15,7 +15,15 @@ from planproof.invariants.file_schemas import merge_findings
 from planproof.invariants.registered import is_widened
 from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
+from planproof_engine.schema import (
+    ByColumn,
+    ColumnNames,
+    PhysicalField,
+    PhysicalSchema,
+    by_name,
+    drop_columns,
+    fold_name,
+)
 from planproof_engine.types import (
     BINARY,
     BYTE,
@@ -57,7 +65,7 @@ def check(
     does not see what the file holds.
     """
     away, optional = ColumnNames(partition_by), ColumnNames(filled)
-    wanted = [f for f in now if f.name not in away]
+    wanted = drop_columns(now, partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:

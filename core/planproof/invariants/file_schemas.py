@@ -10,7 +10,7 @@ from planproof.invariants.compare import flag_differences, type_differences
 from planproof.invariants.contract import format_count
 from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, fold_name
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, drop_columns, fold_name
 
 
 def check(
@@ -28,8 +28,7 @@ def check(
     filled = [f for f in footers if f.rows]
     if planned is None:
         return compare_files(filled)
-    away = ColumnNames(partition_by)
-    expected = PhysicalSchema(tuple(f for f in planned if f.name not in away))
+    expected = PhysicalSchema(tuple(drop_columns(planned, partition_by)))
     besides = {*of_format} - {*planned.names}
     return merge_findings(
         [(finding, footer.files) for footer in filled for finding in _compare_file(expected, footer, besides)]
@@ -113,8 +112,9 @@ def compare_files(footers: Sequence[Footer]) -> list[Finding]:
     seen: dict[str, tuple[Footer, PhysicalField]] = {}
     found: list[tuple[Finding, int]] = []
     for footer in footers:
+        has_twins = len(ColumnNames(footer.schema.names)) < len(footer.schema)
         for f in footer.schema:
-            first, known = seen.setdefault(fold_name(f.name), (footer, f))
+            first, known = seen.setdefault(fold_name(f.name, has_twins), (footer, f))
             for d in type_differences(known.type, f.type, (known.name,)):
                 found.append((_clash_finding(d.path, d.promised, d.found, first, footer), footer.files))
     return merge_findings([*found, *_find_missing_columns(footers)])

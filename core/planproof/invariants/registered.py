@@ -6,12 +6,12 @@ resolves them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from planproof.invariants.compare import type_differences
 from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, drop_columns, fold_name
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -41,14 +41,14 @@ def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Seq
     """The registered schema against the schema that was written (the plan's, with partition columns anywhere, or a
     footer's, without them)."""
     last = ColumnNames(partition_by)
-    stored = by_name(f for f in written if f.name not in last)
-    found: list[Finding] = []
-    for f in registered:
-        if f.name in stored:
-            found += _compare_types(f, stored[f.name])
+    own, stored = drop_columns(registered, partition_by), drop_columns(written, partition_by)
+    known, found = by_name(stored), list[Finding]()
+    for f in own:
+        if f.name in known:
+            found += _compare_types(f, known[f.name])
     found += _compare_partitions(registered, written, last)
-    found += _compare_width(registered, stored, last)
-    return found or _compare_order(registered, list(stored), last)
+    found += _compare_width(own, stored)
+    return found or _compare_order(own, stored)
 
 
 def check_metastore(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Finding]:
@@ -132,24 +132,24 @@ def _compare_partitions(registered: PhysicalSchema, written: PhysicalSchema, las
     return found
 
 
-def _compare_width(registered: PhysicalSchema, stored: Mapping[str, PhysicalField], last: ColumnNames) -> list[Finding]:
+def _compare_width(registered: Sequence[PhysicalField], stored: Sequence[PhysicalField]) -> list[Finding]:
     """A column without a place in the files reads as null; one without a place in the catalog is not read."""
-    known = ColumnNames(f.name for f in registered)
+    known, held = (ColumnNames(f.name for f in fields) for fields in (registered, stored))
     found: list[Finding] = []
     for f in registered:
-        if f.name not in stored and f.name not in last:
+        if f.name not in held:
             message = f"{f.name} is registered and not stored: it reads as null"
             found.append(Finding(Verdict.WARNING, "PP403", "catalog", join_path((f.name,)), str(f), "missing", message))
-    for name, f in stored.items():
-        if name not in known:
+    for f in stored:
+        if f.name not in known:
             message = f"{f.name} is stored and not registered: nobody reads it"
             found.append(Finding(Verdict.WARNING, "PP403", "catalog", join_path((f.name,)), "nothing", str(f), message))
     return found
 
 
-def _compare_order(registered: PhysicalSchema, stored: list[str], last: ColumnNames) -> list[Finding]:
-    names = [fold_name(f.name) for f in registered if f.name not in last]
-    if names == stored:
+def _compare_order(registered: Sequence[PhysicalField], stored: Sequence[PhysicalField]) -> list[Finding]:
+    ours, theirs = (", ".join(fold_name(f.name) for f in fields) for fields in (registered, stored))
+    if ours == theirs:
         return []
-    message = f"the columns are registered as {', '.join(names)} and stored as {', '.join(stored)}; Spark reads by name"
-    return [Finding(Verdict.WARNING, "PP403", "catalog", None, ", ".join(names), ", ".join(stored), message)]
+    message = f"the columns are registered as {ours} and stored as {theirs}; Spark reads by name"
+    return [Finding(Verdict.WARNING, "PP403", "catalog", None, ours, theirs, message)]

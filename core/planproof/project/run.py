@@ -15,7 +15,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
 from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
-from planproof.project.statements import Around, grants_of, hooks_of, list_never_run
+from planproof.project.statements import Around, Hook, grants_of, hooks_of, list_never_run
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -217,10 +217,12 @@ class _NodePublisher:
             return _complete_report(_report_failure(model, failure), node, model, self.project, self.session)
 
     def _publish(self, node: ProjectNode, model: Model) -> Report:
+        begun: list[Hook] = []
         try:
-            existed = self.around is not None and self._prepare(self.around, node, model)
+            existed = self.around is not None and self._prepare(self.around, node, model, begun)
         except (SparkFailure, AnalysisError) as failure:
-            return _complete_report(_report_failure(model, failure), node, model, self.project, self.session)
+            report = _note_hooks(_report_failure(model, failure), begun)
+            return _complete_report(report, node, model, self.project, self.session)
         if self.session is not None:
             model = add_comments(order_columns(model, self.guard), node, self.guard)
         tests = self.tests.tests_of(node) if model.settings.tests == "before" else None
@@ -229,22 +231,25 @@ class _NodePublisher:
         if self.around is not None and report.outcome == "published":
             report = _finish_publish(self.around, node, report, existed)
         elif self.around is not None:
-            report = replace(report, details=replace(report.details, hooked=_find_writing_hook(node, model)))
+            report = _note_hooks(report, begun)
         return _complete_report(report, node, model, self.project, self.session)
 
     @staticmethod
-    def _prepare(around: Around, node: ProjectNode, model: Model) -> bool:
-        """Runs the pre-hooks; whether a relation stood there that may have grants."""
+    def _prepare(around: Around, node: ProjectNode, model: Model, begun: list[Hook]) -> bool:
+        """Runs the pre-hooks, each noted as it begins; whether a relation stood there that may have grants."""
         config = node.raw.get("config") or {}
-        around.run(hooks_of(config), "pre-hook")
+        for hook in hooks_of(config):
+            begun.append(hook)
+            around.run((hook,), "pre-hook")
         return bool(grants_of(config)) and around.session.registered_table(model.name) is not None
 
 
-def _find_writing_hook(node: ProjectNode, model: Model) -> str | None:
-    """The pre-hook that may have changed the model's table."""
-    name = split_name(model.name)[-1]
-    hooks = (h for h in hooks_of(node.raw.get("config") or {}) if h.moment == "pre-hook" and h.runs)
-    return next((h.shown for h in hooks if may_change(read_head(h.sql), name)), None)
+def _note_hooks(report: Report, begun: Iterable[Hook]) -> Report:
+    """The report with the pre-hook that may have changed the model's table, of those that had begun."""
+    name = split_name(report.model)[-1]
+    hooks = (h for h in begun if h.moment == "pre-hook" and h.runs)
+    found = next((h.shown for h in hooks if may_change(read_head(h.sql), name)), None)
+    return replace(report, details=replace(report.details, hooked=found))
 
 
 def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:
@@ -263,7 +268,7 @@ def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: 
 
 
 def _report_failure(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
-    error = f"{failure}; nothing was written"
+    error = f"{failure}; nothing was published"
     condition = failure.condition if isinstance(failure, (SparkFailure, AnalysisError)) else None
     found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=condition, message=error)
     transient = isinstance(failure, SparkFailure) and failure.transient

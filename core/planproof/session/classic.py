@@ -16,6 +16,7 @@ from planproof.session import versions
 from planproof.session.absence import NOT_THERE, list_tables, verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
+from planproof.session.described import has_options
 from planproof.session.entries import entries, has_python_source
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.files import list_data_files
@@ -365,6 +366,7 @@ class ClassicSession(FrameSession):
             None if is_table else option_text(entry.viewText()),
             str(entry.createTime()),
             filled_columns(form),
+            is_table and has_options(text_map(entry.storage().properties())),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from planproof.session.protocol import SparkFailure, StoredTable
@@ -67,6 +67,7 @@ def parse_relation(name: str, text: str) -> StoredTable:
         text=None if is_table else form.get("view_text"),
         created=str(form.get("created_time")),
         filled=tuple(c["name"] for c in form["columns"] if c.get("default") is not None),
+        has_options=has_options(form.get("storage_properties") or ()),
     )
 
 
@@ -99,7 +100,13 @@ def parse_lines(
         details.get("Partition Provider") == "Catalog",
         text=details.get("View Text"),
         created=details.get("Created Time"),
+        has_options=has_options(re.findall(r"[\[ ]([^=\]]+)=", details.get("Storage Properties", ""))),
     )
+
+
+def has_options(storage: Iterable[str]) -> bool:
+    """Whether there are options of a user's among a table's storage properties, by their names."""
+    return bool({*storage} - {"path", "serialization.format"})
 
 
 def parse_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSchema:

@@ -77,7 +77,8 @@ class StoredTable:
     query sees, and char and varchar lengths. `tracked`: the catalog holds the partitions, and this session has Spark
     use them (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's query, None where this route does not
     tell it. `created`: when it was made, as this route spells it; a relation that was dropped and made again has
-    another. `filled` are columns with a default, which a file without them may hold.
+    another. `filled` are columns with a default, which a file without them may hold. `has_options`: each write to it
+    takes options that the catalog has.
     """
 
     name: str
@@ -94,6 +95,7 @@ class StoredTable:
     text: str | None = None
     created: str | None = None
     filled: tuple[str, ...] = ()
+    has_options: bool = False
 
     @property
     def is_plain_parquet(self) -> bool:
@@ -310,7 +312,7 @@ class Changing(Protocol):
         """The location of a namespace, whose name begins with its catalog; None where the catalog gives it none."""
 
     def refusal(self) -> str | None:
-        """Why no transaction may be opened under the session's settings; None where one may."""
+        """Why no table that heeds the session's settings of where rows go may be written to; None where each may."""
 
     def change(self, name: str) -> Transaction:
         """Opens a change of a table as it is now."""

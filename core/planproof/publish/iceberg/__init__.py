@@ -59,9 +59,6 @@ class Iceberg(_Committed):
         tables = session.transactions()
         if tables is None:
             return OnBranches.over(session, model)
-        reason = tables.refusal()
-        if reason is not None:
-            raise Refused(f"{model.name}: {reason}")
         if not tables.is_in_catalog(model.name):
             catalog = tables.complete(model.name)[0]
             raise Refused(
@@ -94,10 +91,7 @@ class OnBranches(_Committed):
     @classmethod
     def over(cls, session: Session, model: Model) -> OnBranches:
         """Raises `Refused` for a table that is not there, and for rows that are to be quarantined."""
-        tables = Branches(session)
-        reason, kind = tables.refusal(), session.capabilities.kind
-        if reason is not None:
-            raise Refused(f"{model.name}: {reason}")
+        tables, kind = Branches(session), session.capabilities.kind
         if tables.table(model.name) is None:
             raise Refused(
                 f"{model.name} is stored as iceberg, there is no such Iceberg table yet, and this session is of kind "

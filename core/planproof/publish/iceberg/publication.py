@@ -200,12 +200,23 @@ def sweep_dead(job: Job, tables: Changing) -> str | None:
     return root
 
 
+def refuse_redirected(table: str, tables: Changing, transaction: Transaction) -> None:
+    """Raises `Refused` where a setting of the session leads rows to another branch, or stages them: of a table that
+    heeds such settings (SparkWriteConf.wapEnabled)."""
+    heeds = str(transaction.read_property("write.wap.enabled")).lower() == "true"
+    reason = tables.refusal() if heeds else None
+    if reason is not None:
+        transaction.discard()
+        raise Refused(f"{table}: {reason}")
+
+
 def begin_publication(
     job: Job, tables: Changing, transaction: Transaction, strategy: str, effect: Effect = Effect.REPLACES
 ) -> IcebergPublication:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, job.names.target.quoted
+    refuse_redirected(model, tables, transaction)
     refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
     root = sweep_dead(job, tables)
     note = Note(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from planproof.publish.bad_rows import BadRows, format_name
 from planproof.publish.iceberg.facts import convert_types
 from planproof.publish.iceberg.left import take_back
-from planproof.publish.iceberg.publication import IcebergPublication
+from planproof.publish.iceberg.publication import IcebergPublication, refuse_redirected
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
@@ -34,6 +34,7 @@ class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
 
     def write(self, bad: BadRows, job: Job, publication: IcebergPublication) -> None:
         run, transaction = bad.names.stamp, self._tables.change(bad.table)
+        refuse_redirected(bad.table, self._tables, transaction)
         noted = QuarantinedFiles(bad.table, run, transaction.place_files(f"planproof_{run}"))
         rows = publication.bad_rows = OpenRows(self._session, self._tables, transaction, noted)
         self.note(noted, publication)

@@ -18,7 +18,6 @@ from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import drop_lengths, format_ddl, same_type
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
-_REPAIR = "run with full_refresh, or bring the SELECT back to the stored columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,13 @@ class Evolution:
 
     def _report_refused(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
         why = "on_schema_change is fail" if self.mode == "fail" else f"{self.adds}, no more"
+        repair = f"{name_repair(job.model)}, or bring the SELECT back to the stored columns"
         message = (
             f"{job.model.name} stores {field.name} as {promised}, the model produces {found}; {why}. No schema change "
-            f"was applied; {_REPAIR}"
+            f"was applied; {repair}"
         )
         if promised == "no such column":
-            message = f"{job.model.name} has no column {field.name}; {why}. No schema change was applied; {_REPAIR}"
+            message = f"{job.model.name} has no column {field.name}; {why}. No schema change was applied; {repair}"
         origin = job.examined.locate(field.name)
         return Finding(Verdict.VIOLATED, "PP606", "catalog", field.name, promised, found, message, origin)
 
@@ -105,6 +105,12 @@ def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema, 
         tuple((stored[n], f) for n, f in given.items() if n in stored and _is_different(stored[n], f)),
         adds,
     )
+
+
+def name_repair(model: Model) -> str:
+    """How stored columns are changed. A snapshot, whose merge alone says which columns it `adds`, has no full
+    refresh."""
+    return "alter the table (ALTER TABLE)" if "adds" in model.options else "run with full_refresh"
 
 
 def _is_different(stored: PhysicalField, produced: PhysicalField) -> bool:

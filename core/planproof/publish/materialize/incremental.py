@@ -12,7 +12,7 @@ from planproof.invariants.contract import judge_counted_length
 from planproof.invariants.sink import find_untyped
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
-from planproof.publish.materialize.evolution import Evolution, plan_evolution
+from planproof.publish.materialize.evolution import Evolution, name_repair, plan_evolution
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import refuse_foreign, relax_schema
 from planproof.publish.staged_write import as_subquery
@@ -92,7 +92,8 @@ def list_assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
     policy = str(job.session.setting("spark.sql.storeAssignmentPolicy")).upper() == "ANSI"
-    return assigned.check(job.model.name, relax_schema(job.target.schema), relax_schema(job.examined.promised), policy)
+    stored, produced = relax_schema(job.target.schema), relax_schema(job.examined.promised)
+    return assigned.check(job.model.name, stored, produced, policy, name_repair(job.model))
 
 
 def find_overflow(job: Job, failure: SparkFailure) -> bool:
@@ -226,9 +227,10 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
 
 
 def _report_missing(job: Job, field: PhysicalField) -> Finding:
+    lost = "" if job.model.incremental_strategy == "merge" else "; new rows would silently hold NULL there"
     message = (
-        f"{job.model.name} has the column {field.name}, which the model does not produce any more; new rows "
-        "would silently hold NULL there. Add it to the SELECT, or run with full_refresh"
+        f"{job.model.name} has the column {field.name}, which the model does not produce any more{lost}. Add it to the "
+        f"SELECT, or {name_repair(job.model)}"
     )
     return Finding(Verdict.VIOLATED, "PP402", "catalog", field.name, field.type.simple, "no such column", message)
 
@@ -243,7 +245,7 @@ def _report_unkept(job: Job, field: PhysicalField, found: str, what: str) -> Fin
     column, promised = field.name, field.type.simple
     message = (
         f"the contract promises {column} {promised}, and the stored table {job.model.name} {what}; "
-        "run with full_refresh, or change the contract"
+        f"{name_repair(job.model)}, or change the contract"
     )
     origin = job.examined.locate(column)
     return Finding(Verdict.VIOLATED, "PP402", "catalog", column, promised, found, message, origin)

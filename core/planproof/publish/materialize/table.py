@@ -22,8 +22,10 @@ class Table:
 
     def begin(self, job: Job) -> JournaledPublication:
         refuse_foreign(job)
-        options = dict(job.model.options)
-        moved = is_moved(job.target, options.get("location_root"))
+        options, target = dict(job.model.options), job.target
+        # dbt makes the table anew of what the config says: where that names no place, in the database's folder.
+        is_left = job.model.unique_id is not None and target is not None and not target.managed
+        moved = is_moved(target, options.get("location_root") or (job.home if is_left else None))
         strategy = "rename" if moved else _choose_strategy(job.target, job.examined.promised, job.model)
         return begin_publication(
             job.session, job.names, job.target, strategy, job.root, options, job.lock, job.home, moved=moved
@@ -71,7 +73,7 @@ def _choose_strategy(target: StoredTable | None, planned: PhysicalSchema, model:
     if target.bucketed:
         # The catalog would say of files without buckets that they have some.
         return "rename"
-    if model.options.get("options"):
+    if model.options.get("options") or (target.has_options and model.unique_id is not None):
         # Options stay in the catalog as they were; a new location cannot change them.
         return "rename"
     return "location" if _is_same_schema(target.schema, planned) else "rename"
