@@ -12,6 +12,8 @@ from delta_tables import ADDED, MERGED, contract, folder, publish, rows, version
 
 from planproof import Contract
 from planproof.contract import Constraint
+from planproof.session.classic import ClassicSession
+from planproof.session.delta.tables import Delta
 from planproof.settings import Settings
 
 if TYPE_CHECKING:
@@ -396,18 +398,66 @@ def test_an_insert_costs_as_many_jobs_as_the_bare_one(
     delta: SparkSession, place: str, verb: str, parts: tuple[str, ...]
 ) -> None:
     """A clone of the table, or a commit beside it, would cost several more."""
-    jobs, name = delta.sparkContext._jsc.sc().statusStore(), f"{place}.counted"  # type: ignore[attr-defined]
-
-    def count(work: Callable[[], Any]) -> int:
-        before = jobs.jobsList(None).size()
-        work()
-        return int(jobs.jobsList(None).size()) - int(before)
-
+    name = f"{place}.counted"
     made(delta, name, form=f"{MADE} partitioned by ({parts[0]})" if parts else MADE)
     statement, mode = f"insert {verb} {name} by name {MORE}", "spark.sql.sources.partitionOverwriteMode"
     delta.conf.set(mode, "dynamic" if parts else "static")
     delta.sql(statement)
-    bare = count(lambda: delta.sql(statement))
+    bare = count_jobs(delta, lambda: delta.sql(statement))
     delta.conf.unset(mode)
     way = ADDED if verb == "into" else {**OVER, "partition_by": parts}
-    assert count(lambda: publish(delta, name, MORE, **way)) <= bare
+    assert count_jobs(delta, lambda: publish(delta, name, MORE, **way)) <= bare
+
+
+def test_a_replacement_costs_as_many_jobs_as_the_bare_one(delta: SparkSession, place: str) -> None:
+    name, bare = f"{place}.guarded", f"{place}.bare"
+    for _ in range(2):
+        delta.sql(f"create or replace table {bare} using delta as {MORE}")
+        publish(delta, name, MORE)
+    wanted = count_jobs(delta, lambda: delta.sql(f"create or replace table {bare} using delta as {MORE}"))
+    assert count_jobs(delta, lambda: publish(delta, name, MORE)) <= wanted
+
+
+def count_jobs(spark: SparkSession, work: Callable[[], Any]) -> int:
+    jobs = spark.sparkContext._jsc.sc().statusStore()  # type: ignore[attr-defined]
+    before = jobs.jobsList(None).size()
+    work()
+    return int(jobs.jobsList(None).size()) - int(before)
+
+
+def test_a_log_in_which_nothing_is_new_is_read_once(delta: SparkSession, place: str) -> None:
+    """Each look at a publish's target would cost twenty calls of the JVM."""
+    name = f"{place}.looked_at"
+    made(delta, name)
+    tables, location = Delta(delta), str(folder(delta, name))
+    first = tables.state(location)
+    assert tables.state(location) is first
+    delta.sql(f"insert into {name} values (2, 'new')")
+    assert tables.state(location).version == first.version + 1
+    assert tables.state(location, first.version) == first
+    delta.sql(f"drop table {name}")
+    made(delta, name)
+    now = tables.state(location)
+    assert (now.version, now.metadata["id"] == first.metadata["id"]) == (first.version, False)
+
+
+def test_settings_are_asked_for_anew_only_where_one_was_set(delta: SparkSession, place: str) -> None:
+    """Delta sets one with each commit."""
+    session, name = ClassicSession(delta), f"{place}.committed"
+    before = session.conf
+    made(delta, name)
+    assert session.conf is before
+    delta.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert session.conf.case_sensitive
+    finally:
+        delta.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_cached_table_shows_what_was_published(delta: SparkSession, place: str) -> None:
+    name = f"{place}.cached"
+    made(delta, name)
+    delta.sql(f"cache table {name}")
+    assert publish(delta, name, MORE, **ADDED).outcome == "published"
+    assert len(rows(delta, name)) == 4
+    delta.sql(f"uncache table {name}")

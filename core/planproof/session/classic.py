@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
 from planproof.session.absence import NOT_THERE, list_tables, verify_absence
-from planproof.session.delta.protocol import DeltaTables
+from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.delta.tables import Delta
 from planproof.session.described import has_options
 from planproof.session.entries import entries, has_python_source
@@ -54,6 +54,8 @@ _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 _SCRIPT = "org.apache.spark.sql.catalyst.plans.logical.CompoundBody"
 _PYTHON_NODES = ("LogicalRDD", "MapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn", "PythonDataSource")
 _LOCATION = re.compile(r"^\tLocation: (.*)$", re.M)
+_COUNTED = "spark.databricks.delta.lastCommitVersionInSession "
+"""A setting that Delta itself changes with each commit."""
 _METADATA = re.compile(r'"metadata":(\{.?)')
 
 
@@ -146,7 +148,8 @@ class ClassicSession(FrameSession):
     def conf(self) -> Conf:
         # Forty settings are forty calls: they are asked for again only where something was set or unset since.
         with translate_errors():
-            given = str(self._settings.getAllConfs().mkString("\n"))
+            said = str(self._settings.getAllConfs().mkString("\n")).split("\n")
+            given = "\n".join(line for line in said if not line.startswith(_COUNTED))
         if self._conf is None or self._conf[0] != given:
             self._conf = given, super().conf
         return self._conf[1]
@@ -324,10 +327,6 @@ class ClassicSession(FrameSession):
         if known is not None and bool(entry.equals(known[0])):
             return known[1]
         found = self._read_entry(name, identifier, entry, seen)
-        if found.format == "delta" and found.location is not None and self._delta.is_there:
-            # The catalog says where the table lies, its log what it is.
-            state = self._delta.state(decode_uri(found.location))
-            return replace(found, schema=state.schema, partition_by=state.partition_by, properties=state.properties)
         if len(self._tables) >= _REMEMBERED:
             self._tables.clear()
         # What a view shows depends on other relations; partitions on a setting.
@@ -344,30 +343,41 @@ class ClassicSession(FrameSession):
         is_table = kind in ("MANAGED", "EXTERNAL")
         form = str(entry.schema().json())
         registered = declared_schema(form)
-        # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
-        of_files = is_table and str(provider).lower() == "parquet"
-        if of_files:
+        location = option_text(entry.storage().locationUri()) if is_table else None
+        log = self._find_log(provider, location)
+        if log is not None:
+            schema = log.schema
+        elif is_table and str(provider).lower() == "parquet":
+            # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
             schema = registered.as_nullable()
         else:
             schema = (self._seen_schema(name) if seen or is_table else None) or registered
-        partition_by = tuple(map(str, items(entry.partitionColumnNames())))
+        partition_by = log.partition_by if log else tuple(map(str, items(entry.partitionColumnNames())))
         return StoredTable(
             name,
             "table" if is_table else "temporary view" if temporary else "view",
             schema,
             partition_by,
             provider.lower() if is_table and provider else None,
-            option_text(entry.storage().locationUri()) if is_table else None,
+            location,
             kind == "MANAGED",
-            text_map(entry.properties()),
+            log.properties if log else text_map(entry.properties()),
             option_text(entry.comment()),
             bool(entry.bucketSpec().isDefined()),
-            not partition_by or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
+            log is not None
+            or not partition_by
+            or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
             None if is_table else option_text(entry.viewText()),
             str(entry.createTime()),
             filled_columns(form),
             is_table and has_options(text_map(entry.storage().properties())),
         )
+
+    def _find_log(self, provider: str | None, location: str | None) -> LogState | None:
+        """Of a Delta table the catalog says where it lies, and its log what it is."""
+        if str(provider).lower() != "delta" or location is None or not self._delta.is_there:
+            return None
+        return self._delta.state(decode_uri(location))
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:
         """The schema that a query of the relation sees; None for a view whose own sources are gone."""

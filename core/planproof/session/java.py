@@ -13,17 +13,6 @@ def items(sequence: Any) -> list[Any]:
     return [sequence.apply(i) for i in range(sequence.size())]
 
 
-def map_each(gateway: Any, method: Any, sequence: Any) -> Any:
-    """What a `java.lang.reflect.Method` gives for each item of a Scala sequence or Java list, as a Java list: a static
-    one takes the item, another is the item's. The JVM makes all of the calls, however many there are."""
-    java, any_kind = gateway.jvm.java, gateway.jvm.scala.reflect.ClassTag.AnyRef()
-    kind = java.lang.Class.forName("java.util.function.Function")
-    handle = java.lang.invoke.MethodHandles.publicLookup().unreflect(method)
-    function = java.lang.invoke.MethodHandleProxies.asInterfaceInstance(kind, handle)
-    given = sequence if isinstance(sequence, JavaList) else java.util.Arrays.asList(sequence.toArray(any_kind))
-    return given.stream().map(function).collect(java.util.stream.Collectors.toList())
-
-
 def iterate(iterable: Any) -> Iterator[Any]:
     """What a Java collection holds. py4j's own loop ends with an exception of the JVM, which pyspark asks sixty
     questions about."""

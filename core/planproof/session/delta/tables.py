@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 from planproof.session import versions
 from planproof.session.delta.protocol import Action, LogState, NewTable, NewVersion, Operation
 from planproof.session.failures import silence_pyspark, translate_errors
-from planproof.session.java import items, map_each
+from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
+from planproof.session.statics import Statics
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quote_parts
@@ -33,10 +34,15 @@ _PLAIN = frozenset(
     {"appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed", "timestampNtz"}
 )
 """Features by which no file depends on more than its path."""
+_REMEMBERED = 20
+"""Tables of which the last look at the log is held, each an object in the JVM."""
 _MANY = 20_000
 """Files that are named in one commit."""
 _FENCE = "planproof."
 """Begins the id of the transaction by which a table refuses the commits of a run."""
+_ACTIONS = _DELTA + "actions."
+_MANUAL = _DELTA + "DeltaOperations$ManualUpdate"
+_SAVE_MODE = "org.apache.spark.sql.SaveMode"
 _EXCEEDED = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
 
 
@@ -46,20 +52,31 @@ class Delta:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._java: Any = spark._jsparkSession
-        self._jvm: Any = spark._jvm
+        self._jvm = Statics(spark._jvm)
+        self._states: dict[str, tuple[Any, LogState]] = {}
 
     @cached_property
     def is_there(self) -> bool:
         given = versions.given_settings(self._spark).get(_CATALOG, "")
-        return given.startswith(_DELTA) and versions.find_class(self._jvm, _DELTA + "DeltaLog") is not None
+        return given.startswith(_DELTA) and versions.find_class(self._jvm.jvm, _DELTA + "DeltaLog") is not None
 
     def state(self, location: str, version: int | None = None) -> LogState:
         with translate_errors():
             snapshot = self._snapshot(self._log(location), version)
-            metadata, protocol = (json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol()))
-            schema, number = declared_schema(str(snapshot.metadata().schema().json())), int(snapshot.version())
-            # Where no log lies, each look gives metadata of a new id.
-            return LogState(location, number, schema, metadata["metaData"] if number >= 0 else {}, protocol["protocol"])
+            known = self._states.get(location)
+            # A log in which nothing is new gives the same object once more.
+            if known is not None and bool(snapshot.equals(known[0])):
+                return known[1]
+            number = int(snapshot.version())
+            forms = [json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol())]
+            metadata, protocol = forms[0]["metaData"], forms[1]["protocol"]
+            if number < 0:  # Each look gives metadata of a new id.
+                return LogState(location, number, PhysicalSchema(()), {}, protocol)
+            state = LogState(location, number, declared_schema(metadata["schemaString"]), metadata, protocol)
+            if len(self._states) >= _REMEMBERED:
+                self._states.clear()
+            self._states[location] = snapshot, state
+            return state
 
     def place(self, name: str) -> str:
         with translate_errors():
@@ -67,7 +84,7 @@ class Delta:
 
     def has_files_in(self, base: LogState, folder: str) -> bool:
         with translate_errors():
-            files = self._snapshot(self._log(base.location), base.version).allFiles()
+            files = self._find(base).allFiles()
             return not bool(files.filter(f"startswith(path, '{folder}/')").isEmpty())
 
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
@@ -87,12 +104,13 @@ class Delta:
         counts = {**change.counts, **(self._count_removed(removed) if change.operation == "overwrite" else {})}
         actions.addAll(removed)
         opened.registerSQLMetrics(self._java, self._make_metrics(counts))
-        tags, listed = self._map({"planproof": mark}), self._jvm.PythonUtils.toSeq(actions)
-        return int(opened.commit(listed, self._describe(change), tags))
+        return int(
+            opened.commit(self._jvm.to_seq(actions), self._describe(change), self._jvm.to_map({"planproof": mark}))
+        )
 
     def clone(self, location: str, base: LogState) -> None:
         with translate_errors(), silence_pyspark():
-            snapshot = self._snapshot(self._log(base.location), base.version)
+            snapshot = self._find(base)
             files, checksum = snapshot.allFiles(), snapshot.checksumOpt()
             # Most commits leave their counts beside the log: to count anew costs three of Spark's jobs.
             number = int(checksum.get().numFiles() if checksum.isDefined() else files.count())
@@ -102,13 +120,12 @@ class Delta:
                 return
             # What CLONE does, without its checkpoint, and without counting what both logs hold.
             opened = self._begin_another(location, base)
-            functions = self._jvm.org.apache.spark.sql.functions
+            functions = self._jvm.java_class("org.apache.spark.sql.functions")
             path, root = functions.col("path"), str(self._log(base.location).dataPath().toUri().toString())
             whole = functions.when(path.rlike("^([A-Za-z][A-Za-z0-9+.-]*:|/)"), path)
-            inside = functions.concat(self._jvm.PythonUtils.toSeq([functions.lit(root + "/"), path]))
+            inside = functions.concat(self._jvm.to_seq([functions.lit(root + "/"), path]))
             named = getattr(files.withColumn("path", whole.otherwise(inside)), "as")(files.encoder())
-            actions = self._jvm.PythonUtils.toSeq(named.collectAsList())
-            opened.commit(actions, self._name("append"), self._map({}))
+            opened.commit(self._jvm.to_seq(named.collectAsList()), self._name("append"), self._jvm.to_map({}))
 
     def create(self, location: str, table: NewTable) -> Held:
         with translate_errors(table.statement):
@@ -116,51 +133,47 @@ class Delta:
         with translate_errors(table.query), silence_pyspark():
             log = self._log(location)
             opened = self._start(log)
-            configs = getattr(self._jvm, _DELTA + "DeltaConfigs")
-            known = configs.validateConfigurations(self._map(_texts(table.properties)))
+            validate = self._jvm.static(_DELTA + "DeltaConfigs", "validateConfigurations")
+            known = validate(self._jvm.to_map(_texts(table.properties)))
             comment = {} if table.comment is None else {"comment": table.comment}
-            named = getattr(known, "$plus$plus")(self._map(comment))
-            mode = self._jvm.org.apache.spark.sql.SaveMode.ErrorIfExists
-            columns = self._jvm.PythonUtils.toSeq(list(table.partition_by))
+            named = getattr(known, "$plus$plus")(self._jvm.to_map(comment))
             values = [
                 log,
-                mode,
-                self._options(self._map(_texts(table.options))),
-                columns,
+                self._jvm.static(_SAVE_MODE, "ErrorIfExists"),
+                self._options(self._jvm.to_map(_texts(table.options))),
+                self._jvm.to_seq(list(table.partition_by)),
                 named,
                 self._java.sql(table.query),
             ]
-            write = self._fill(_DELTA + "commands.WriteIntoDelta", values)
-            said = write.writeAndReturnCommitData(opened, self._java, self._jvm.scala.Option.empty(), False)
+            write = self._jvm.fill(_DELTA + "commands.WriteIntoDelta", values)
+            said = write.writeAndReturnCommitData(opened, self._java, self._jvm.none, False)
             return self._hold(location, opened, said.actions(), is_new=True)
 
     def insert(self, location: str, base: LogState, statement: str) -> Held | None:
         with translate_errors(statement), silence_pyspark():
             opened = self._begin_another(location, base)
             state = self._java.sessionState()
-            skip = getattr(self._jvm, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+            skip = self._jvm.static("org.apache.spark.sql.execution.CommandExecutionMode", "SKIP")()
             analyzed = state.executePlan(state.sqlParser().parsePlan(statement), skip).analyzed()
             if str(analyzed.getClass().getSimpleName()) != "AppendData":
                 return None
-            rows = self._order(versions.dataset_class(self._jvm).ofRows(self._java, analyzed.query()), base.schema)
-            options = self._jvm.scala.Option.apply(self._options(analyzed.writeOptions()))
+            rows = self._order(versions.dataset_class(self._jvm.jvm).ofRows(self._java, analyzed.query()), base.schema)
+            options = self._jvm.some(self._options(analyzed.writeOptions()))
             return self._hold(location, opened, opened.writeFiles(rows, options), is_new=False)
 
     def fence(self, location: str, mark: str) -> None:
         action = {"txn": {"appId": _FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
         with translate_errors():
-            actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
-            self._start(self._log(location)).commit(actions, self._manual, self._map({}))
+            actions = self._jvm.to_seq([self._action(json.dumps(action))])
+            self._start(self._log(location)).commit(actions, self._jvm.companion(_MANUAL), self._jvm.to_map({}))
 
     def files(self, base: LogState) -> list[Action] | None:
         with translate_errors():
-            checksum = self._snapshot(self._log(base.location), base.version).checksumOpt()
+            checksum = self._find(base).checksumOpt()
             listed = checksum.get().allFiles() if checksum.isDefined() else checksum
             if not listed.isDefined():
                 return None
-            forms = map_each(self._gateway, self._method("Action", "json"), listed.get())
-            texts = str(self._jvm.java.lang.String.join("\n", forms))
-            return [json.loads(text)["add"] for text in texts.split("\n") if text]
+            return [json.loads(text)["add"] for text in self._list_texts(listed.get()).split("\n") if text]
 
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         with translate_errors():
@@ -174,13 +187,12 @@ class Delta:
 
     def _open_transaction(self, change: NewVersion, name: str, mark: str) -> Any:
         """Delta's transaction on the change's base."""
-        log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
+        log = self._jvm.static(_DELTA + "DeltaLog", "forTable")(self._java, change.base.location)
         base = self._snapshot(log, change.base.version)
         if str(base.metadata().id()) != change.base.metadata.get("id") and change.base.version >= 0:
             raise Moved(f"{name} was made anew: its version {change.base.version} is another table's")
-        some, none = self._jvm.scala.Option.apply, self._jvm.scala.Option.empty()
         entry = self._entry(name)
-        opened = log.startTransaction(none if entry is None else some(entry), some(base))
+        opened = log.startTransaction(self._jvm.none if entry is None else self._jvm.some(entry), self._jvm.some(base))
         if change.metadata is not None:
             self._change_metadata(opened, change)
         # What a transaction has asked for is refused where others commit it meanwhile.
@@ -194,22 +206,26 @@ class Delta:
         """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
         named = "org.apache.spark.sql.catalyst.catalog."
         with translate_errors():
-            storage = getattr(self._jvm, named + "CatalogStorageFormat")
-            uri = self._jvm.scala.Option.apply(self._jvm.org.apache.hadoop.fs.Path(location).toUri())
+            storage = self._jvm.java_class(named + "CatalogStorageFormat")
+            uri = self._jvm.some(self._jvm.java_class("org.apache.hadoop.fs.Path")(location).toUri())
             empty = storage.empty()
             stored = empty.copy(uri, *[empty.productElement(at) for at in range(1, empty.productArity())])
-            kinds = getattr(self._jvm, named + "CatalogTableType")
+            kinds = self._jvm.java_class(named + "CatalogTableType")
             given = [
                 self._identifier(name),
                 kinds.MANAGED() if managed else kinds.EXTERNAL(),
                 stored,
-                self._jvm.org.apache.spark.sql.types.StructType(),
-                self._jvm.scala.Option.apply("delta"),
+                self._jvm.java_class("org.apache.spark.sql.types.StructType")(),
+                self._jvm.some("delta"),
             ]
-            self._catalog.createTable(self._fill(named + "CatalogTable", given), False, False)
+            self._catalog.createTable(self._jvm.fill(named + "CatalogTable", given), False, False)
 
     def refresh(self, name: str) -> None:
         with translate_errors():
+            if bool(self._java.sharedState().cacheManager().isEmpty()):
+                self._catalog.refreshTable(self._identifier(name))
+                return
+            # Rows that are cached are read anew, for which Spark analyzes the table.
             self._spark.catalog.refreshTable(quote_parts(split_name(name)))
 
     # --- the JVM's side ---------------------------------------------------------------------------------------------
@@ -218,25 +234,17 @@ class Delta:
     def _catalog(self) -> Any:
         return self._java.sessionState().catalog()
 
-    def _activate(self, session: Any) -> None:
+    @cached_property
+    def _activate(self) -> Callable[[Any], Any]:
         """Delta takes its settings from the thread's active session, and dbt's threads have none."""
-        versions.session_class(SparkSession, self._jvm).setActiveSession(session)
-
-    def _class(self, name: str) -> Any:
-        found = versions.find_class(self._jvm, name)
-        assert found is not None, f"{name} is there wherever Delta is"
+        found: Callable[[Any], Any] = versions.session_class(SparkSession, self._jvm.jvm).setActiveSession
         return found
 
-    @property
-    def _gateway(self) -> Any:
-        return self._spark.sparkContext._gateway
-
-    def _method(self, owner: str, name: str, *types: str) -> Any:
-        """A method of one of Delta's actions, by the classes of its parameters."""
-        given = self._gateway.new_array(self._jvm.java.lang.Class, len(types))
-        for at, each in enumerate(types):
-            given[at] = self._class(each)
-        return self._class(_DELTA + "actions." + owner).getMethod(name, given)
+    def _list_texts(self, actions: Any) -> str:
+        """A line for each of Delta's actions."""
+        return str(
+            self._jvm.static("java.lang.String", "join")("\n", self._jvm.map_each(actions, _ACTIONS + "Action", "json"))
+        )
 
     def _identifier(self, name: str) -> Any:
         return self._java.sessionState().sqlParser().parseTableIdentifier(quote_parts(split_name(name)))
@@ -247,19 +255,23 @@ class Delta:
 
     def _log(self, location: str) -> Any:
         self._activate(self._java)
-        return getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, location)
+        return self._jvm.static(_DELTA + "DeltaLog", "forTable")(self._java, location)
 
     def _snapshot(self, log: Any, version: int | None) -> Any:
-        none = self._jvm.scala.Option.empty()
+        none = self._jvm.none
         now = log.update(False, none, none)
         if version is None or int(now.version()) == version:
             return now
         takes = _count_parameters(log, "getSnapshotAt")
         return log.getSnapshotAt(version, *[none] * min(takes - 1, 2), *[False] * (takes - 3))
 
+    def _find(self, base: LogState) -> Any:
+        """What `state` has seen, which needs no other look at the log where it was the last that was seen there."""
+        snapshot, state = self._states.get(base.location, (None, None))
+        return snapshot if state is base else self._snapshot(self._log(base.location), base.version)
+
     def _start(self, log: Any) -> Any:
-        none = self._jvm.scala.Option.empty()
-        return log.startTransaction(none, none)
+        return log.startTransaction(self._jvm.none, self._jvm.none)
 
     def _order(self, rows: Any, schema: PhysicalSchema) -> Any:
         """The columns as the table has them: by name Delta writes them as the query does."""
@@ -268,8 +280,8 @@ class Delta:
         wanted = sorted(given, key=lambda name: at.get(name, len(at)))
         if wanted == given:
             return rows
-        columns = [self._jvm.org.apache.spark.sql.functions.col(quote_parts((name,))) for name in wanted]
-        return rows.select(self._jvm.PythonUtils.toSeq(columns))
+        col = self._jvm.static("org.apache.spark.sql.functions", "col")
+        return rows.select(self._jvm.to_seq([col(quote_parts((name,))) for name in wanted]))
 
     def _begin_another(self, location: str, base: LogState) -> Any:
         """The transaction that makes a table like the base, of an id of its own."""
@@ -278,56 +290,41 @@ class Delta:
         return opened
 
     def _hold(self, location: str, opened: Any, written: Any, is_new: bool) -> Held:
-        forms = map_each(self._gateway, self._method("Action", "json"), written)
-        texts = str(self._jvm.java.lang.String.join("\n", forms))
+        texts = self._list_texts(written)
         if is_new:
             texts = f"{opened.metadata().json()}\n{texts}"
-        return Held(location, opened, written, texts, self._name("append"), self._map({}))
-
-    def _map(self, values: dict[str, Any]) -> Any:
-        return self._jvm.PythonUtils.toScalaMap(values)
+        return Held(location, opened, texts, lambda: opened.commit(written, self._name("append"), self._jvm.to_map({})))
 
     def _options(self, given: Any) -> Any:
-        return getattr(self._jvm, _DELTA + "DeltaOptions")(given, self._java.sessionState().conf())
+        return self._jvm.java_class(_DELTA + "DeltaOptions")(given, self._java.sessionState().conf())
 
     def _action(self, text: str) -> Any:
-        return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
+        return self._jvm.static(_ACTIONS + "Action", "fromJson")(text)
 
     def _name(self, operation: Operation, partition_by: Sequence[str] = ()) -> Any:
         """What the history calls a commit, with the partitions of a table that it makes."""
         if operation == "update":
-            return self._manual
-        mode = getattr(self._jvm.org.apache.spark.sql.SaveMode, operation.capitalize())
-        columns = self._jvm.scala.Option.apply(self._jvm.PythonUtils.toSeq(list(partition_by)))
-        return self._fill(_DELTA + "DeltaOperations$Write", [mode, columns])
+            return self._jvm.companion(_MANUAL)
+        mode = self._jvm.static(_SAVE_MODE, operation.capitalize())
+        return self._jvm.fill(
+            _DELTA + "DeltaOperations$Write", [mode, self._jvm.some(self._jvm.to_seq(list(partition_by)))]
+        )
 
     def _describe(self, change: NewVersion) -> Any:
         """What the history says of a change."""
         if change.merge is None:
             return self._name(change.operation, (change.metadata or {}).get("partitionColumns", ()))
-        clause, none = self._object(_DELTA + "DeltaOperations$MergePredicate"), self._jvm.scala.Option.empty()
-        clauses = [self._jvm.PythonUtils.toSeq([clause.apply(none, k) for k in kinds]) for kinds in change.merge]
-        return self._fill(_DELTA + "DeltaOperations$Merge", [none, none, none, none, *clauses])
+        clause, none = self._jvm.companion(_DELTA + "DeltaOperations$MergePredicate"), self._jvm.none
+        clauses = [self._jvm.to_seq([clause.apply(none, k) for k in kinds]) for kinds in change.merge]
+        return self._jvm.fill(_DELTA + "DeltaOperations$Merge", [none, none, none, none, *clauses])
 
     def _make_metrics(self, counts: Mapping[str, int]) -> Any:
-        kind, context = self._jvm.org.apache.spark.sql.execution.metric.SQLMetrics, self._java.sparkContext()
-        found = {name: kind.createMetric(context, name) for name in counts}
+        create = self._jvm.static("org.apache.spark.sql.execution.metric.SQLMetrics", "createMetric")
+        context = self._java.sparkContext()
+        found = {name: create(context, name) for name in counts}
         for name, metric in found.items():
             metric.set(counts[name])
-        return self._map(found)
-
-    def _fill(self, name: str, values: list[Any]) -> Any:
-        """A case class of Scala, whose last parameters are by default: each version has others."""
-        rest = range(len(values) + 1, int(self._class(name).getConstructors()[0].getParameterCount()) + 1)
-        companion = self._object(name)
-        return companion.apply(*values, *[getattr(companion, f"apply$default${at}")() for at in rest])
-
-    def _object(self, name: str) -> Any:
-        return self._class(name + "$").getField("MODULE$").get(None)
-
-    @cached_property
-    def _manual(self) -> Any:
-        return self._object(_DELTA + "DeltaOperations$ManualUpdate")
+        return self._jvm.to_map(found)
 
     def _change_metadata(self, opened: Any, change: NewVersion) -> None:
         """Raises `SparkFailure` where Delta would make another table of it, or a table for which readers need more than
@@ -352,10 +349,10 @@ class Delta:
 
     def _remove_overwritten(self, opened: Any, added: Any) -> Any:
         """Removes what stands in the partitions of the added files. Older versions of Delta ask for their values."""
-        wanted: Any = self._jvm.PythonUtils.toSeq(added)
+        wanted: Any = self._jvm.to_seq(added)
         takes = [m.getParameterTypes() for m in opened.getClass().getMethods() if str(m.getName()) == "filterFiles"]
         if any(len(types) == 1 and str(types[0].getSimpleName()) == "Set" for types in takes):
-            wanted = self._jvm.PythonUtils.toSeq([file.partitionValues() for file in added]).toSet()
+            wanted = self._jvm.to_seq([file.partitionValues() for file in added]).toSet()
         return self._remove_each(opened.filterFiles(wanted))
 
     def _list_removed(self, opened: Any, change: NewVersion, added: Any) -> Any:
@@ -380,23 +377,24 @@ class Delta:
 
     def _remove_each(self, files: Any) -> Any:
         """A RemoveFile for each AddFile: a table has tens of thousands of files."""
-        return map_each(self._gateway, self._method("AddFile", "remove"), files)
+        return self._jvm.map_each(files, _ACTIONS + "AddFile", "remove")
 
     def _count_removed(self, removed: Any) -> dict[str, int]:
         """By the names that Delta's overwrites give them in the history; older versions pass over them."""
         if not len(removed):
             return {"numRemovedFiles": 0, "numRemovedBytes": 0}
-        sizes = map_each(self._gateway, self._method("RemoveFile", "getFileSize"), removed)
+        sizes = self._jvm.map_each(removed, _ACTIONS + "RemoveFile", "getFileSize")
         return {"numRemovedFiles": len(removed), "numRemovedBytes": sum(json.loads(str(sizes.toString())))}
 
     def _parse_actions(self, actions: Sequence[Action]) -> Any:
         """Delta's actions, as a Java list that can grow."""
-        java = self._jvm.java.util
+        made = self._jvm.java_class("java.util.ArrayList")
         if not actions:
-            return java.ArrayList()
-        lines = java.regex.Pattern.compile("\n").splitAsStream("\n".join(map(json.dumps, actions)))
-        parse = self._method("Action", "fromJson", "java.lang.String")
-        return java.ArrayList(map_each(self._gateway, parse, lines.collect(java.stream.Collectors.toList())))
+            return made()
+        lines = self._jvm.static("java.util.regex.Pattern", "compile")("\n")
+        texts = lines.splitAsStream("\n".join(map(json.dumps, actions)))
+        listed = texts.collect(self._jvm.static("java.util.stream.Collectors", "toList")())
+        return made(self._jvm.map_each(listed, _ACTIONS + "Action", "fromJson", "java.lang.String"))
 
     @contextmanager
     def _activate_session(self, exact: bool) -> Iterator[None]:
@@ -422,28 +420,26 @@ class Delta:
 
 
 class Held:
-    """`planproof.session.delta.protocol.HeldWrite`. `opened` is Delta's transaction, `written` are the actions that are
-    to be committed in it, and `actions` their texts, with that of a new table's metadata."""
+    """`planproof.session.delta.protocol.HeldWrite`. `opened` is Delta's transaction, `actions` are the texts of what is
+    to be committed in it, with that of a new table's metadata, and `commit` does so."""
 
-    def __init__(self, location: str, opened: Any, written: Any, actions: str, operation: Any, no_tags: Any) -> None:
+    def __init__(self, location: str, opened: Any, actions: str, commit: Callable[[], Any]) -> None:
         self.actions = actions
-        self._location, self._opened, self._written = location, opened, written
-        self._operation, self._no_tags = operation, no_tags
+        self._location, self._opened, self._commit = location, opened, commit
         self._is_open = False
 
     @cached_property
     def state(self) -> LogState:
         with translate_errors():
-            metadata = self._opened.metadata()
-            forms = [json.loads(str(part.json())) for part in (metadata, self._opened.protocol())]
-            schema = declared_schema(str(metadata.schema().json()))
+            forms = [json.loads(str(part.json())) for part in (self._opened.metadata(), self._opened.protocol())]
+            schema = declared_schema(forms[0]["metaData"]["schemaString"])
             return LogState(self._location, 0, schema, forms[0]["metaData"], forms[1]["protocol"])
 
     def open(self) -> None:
         if self._is_open:
             return
         with translate_errors(), silence_pyspark():
-            self._opened.commit(self._written, self._operation, self._no_tags)
+            self._commit()
         self._is_open = True
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from planproof.session import versions
 from planproof.session.failures import translate_errors
 from planproof.session.protocol import SparkFailure
+from planproof.session.statics import Statics
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 
@@ -32,18 +33,16 @@ def is_catalog(register: Any, name: str) -> bool:
         return False
 
 
-class Catalogs:
+class Catalogs(Statics):
     """Spark's register of catalogs, seen by what of them makes Iceberg tables."""
 
     def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark._jvm)
         self.spark = spark
         self.java: Any = spark._jsparkSession
-        self.jvm: Any = spark._jvm
         # A catalog that a session has loaded stays; each look at one costs calls.
         self._plugins: dict[str, Any] = {}
         self._held: dict[str, bool] = {}
-        self._classes: dict[str, Any] = {}
-        self._static: dict[tuple[str, str], Any] = {}
         self._fields: dict[str, Any] = {}
         self._nullable: dict[str, bool] = {}
         self._identifiers: dict[tuple[str, ...], Any] = {}
@@ -173,17 +172,6 @@ class Catalogs:
         """A map of texts by one call, not two for each entry."""
         found: dict[str, str] = json.loads(str(self._json.writeValueAsString(mapping)))
         return found
-
-    def java_class(self, name: str) -> Any:
-        if name not in self._classes:
-            self._classes[name] = getattr(self.jvm, name)
-        return self._classes[name]
-
-    def static(self, name: str, method: str) -> Any:
-        """A static method of a class. py4j asks the JVM at each mention of one."""
-        if (name, method) not in self._static:
-            self._static[name, method] = getattr(self.java_class(name), method)
-        return self._static[name, method]
 
     def hidden(self, holder: Any, name: str) -> Any:
         """A private field, by a name of its own, of one of Iceberg's classes, of which `holder` is one."""
