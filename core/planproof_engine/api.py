@@ -184,8 +184,9 @@ def plan(
 
 
 def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
-    for key, value in sorted(env.conf.unfollowed):
-        raise Unknown(f"the setting {key}={value}")
+    for key, _ in sorted(env.conf.unfollowed):
+        # Its value may be what a profile's `env_var` gave.
+        raise Unknown(f"the setting {key} with a value other than its default")
     sql = substitute(sql, env.settings)
     try:
         env, tree = parse_query(sql, evolve(env, text=sql))

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.errors import ProjectError
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 
 _TRIES = 3
 
@@ -74,7 +76,7 @@ def _compile(args: list[str], failed: Callable[[str], None] | None) -> tuple[str
 
     def note(event: Any) -> None:
         if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
-            written.append((event.info.invocation_id, Path(event.data.artifact_path).read_bytes()))
+            written.append((event.info.invocation_id, read_regular(event.data.artifact_path, LARGEST)))
 
     with _go_on_after_errors() if failed is not None else nullcontext():
         result = dbtRunner(callbacks=[note]).invoke(args)

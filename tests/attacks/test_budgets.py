@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.yaml_text import load_yaml
+from planproof.report.formats import FORMATS, render
 from planproof.report.model import Report, Verdict
+from planproof.report.run import run_report
 from planproof_engine import budget
 from planproof_engine.api import plan
 from planproof_engine.budget import OverBudget, bounded
@@ -422,12 +425,16 @@ def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> No
     assert "hidden" in str(found)
 
 
-@pytest.mark.parametrize("text", ["'{}'", '"{}"', "`{}`", "--{}\n1", "/*{}*/ 1"])
-def test_a_long_text_takes_little_memory(text: str) -> None:
-    """A literal of ten megabytes took more than a gigabyte to read."""
-    sql = f"select {text.format('x' * 10_000_000)} as a"
+@pytest.mark.parametrize("part", ["x" * 4, r"\x" * 2, "''" * 2, '""' * 2, "``" * 2])
+@pytest.mark.parametrize(
+    "text", ["'{}'", '"{}"', "`{}`", "--{}\n1", "/*{}*/ 1", "cast(1 as struct<a: int comment '{}'>)"]
+)
+def test_a_long_text_takes_little_memory(text: str, part: str) -> None:
+    """A literal of ten megabytes took more than a gigabyte to read, later one of as many escapes."""
+    sql = f"select {text.format(part * 1_000_000)} as a"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    parse(sql, Conf())
+    with suppress(AnalysisError):
+        parse(sql, Conf())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
@@ -435,3 +442,49 @@ def test_a_name_of_thousands_of_columns_is_told_in_short(checked: Callable[..., 
     found = checked("select " + ", ".join(["1 as a"] * 2000))["attack"].findings
     assert "1980 others have one name" in next(f.message for f in found if f.code == "PP102")
     assert max(len(f.message) for f in found) < 1000
+
+
+@pytest.mark.parametrize("text", ["'" + r"\'" * 20_000, "`a" * 20_001, "struct<" + "'a" * 20_001])
+def test_a_type_of_a_source_is_soon_read_or_unknown(text: str, dbt_manifest: Any) -> None:
+    """From each quote on it was read to its end: minutes, for a type of 100 KB."""
+    model = {"sql": "select a from raw.orders", "parents": ["raw.orders"]}
+    began = time.process_time()
+    reports = check_project(read_project(dbt_manifest({"m": model}, sources={"raw.orders": {"a": text}})))
+    assert time.process_time() - began < SECONDS / 2
+    assert "cannot read the type" in str(reports[0].findings)
+
+
+def test_a_source_costs_what_a_model_may(dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.1, budget.BYTES))
+    declared = f"struct<{', '.join(f'a{i}: int' for i in range(50_000))}>"
+    model = {"sql": "select 1 as b from raw.orders", "parents": ["raw.orders"]}
+    manifest = dbt_manifest({"m": model, "fine": {"sql": "select 1 as a"}}, sources={"raw.orders": {"a": declared}})
+    reports = {report.model: report for report in check_project(read_project(manifest))}
+    assert "costs more than the budget for one allows" in str(reports["shop.m"].findings)
+    assert reports["shop.fine"].verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("between", [" ", "\n"])
+def test_thousands_of_findings_are_soon_told(
+    form: str, between: str, checked: Callable[..., dict[str, Report]]
+) -> None:
+    """Each of them quotes its line, and one line may be the whole text."""
+    part = "sum(a) over (partition by a order by b rows between {i} preceding and current row) as x{i}"
+    sql = f"select {f',{between}'.join(part.format(i=i) for i in range(4000))} from (select 1 as a, 2 as b)"
+    report = checked(sql, contract=True, columns={"a": "int"})["attack"]
+    assert len(report.findings) > 4000
+    began = time.process_time()
+    text = render(run_report("check", [report], datetime.now(timezone.utc)), form)
+    assert time.process_time() - began < SECONDS
+    assert form == "openlineage" or "x399" in text
+
+
+def test_a_chain_of_ephemeral_models_is_looked_at_once(dbt_manifest: Any) -> None:
+    """Of each was asked anew what stands behind it: half a minute for 5,000."""
+    form = {"sql": "select 1 as id", "config": {"materialized": "ephemeral"}}
+    models = {f"m{i}": {**form, "parents": [f"m{i - 1}"] if i else ["t"]} for i in range(5000)}
+    project = read_project(dbt_manifest({"t": {"sql": "select 1 as id"}, **models}))
+    began = time.process_time()
+    assert {node.name for model in project.models for node in project.stored_parents(model)} == {"t"}
+    assert time.process_time() - began < 1

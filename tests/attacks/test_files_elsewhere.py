@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
 import os
 from contextlib import suppress
@@ -16,8 +18,10 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.cli.output import Wanted, write, write_forms
 from planproof.cli.run import RECORD
+from planproof.lsp import compiling
 from planproof.project.errors import ProjectError
 from planproof.project.infer import find_property_file
+from planproof.project.location import ProjectLocation
 from planproof.project.manifest import read_project
 from planproof.project.reads import read_within
 from planproof.project.seeds import find_seeds, read_seed
@@ -25,6 +29,8 @@ from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.regular import read_regular, write_anew
 from planproof.report.model import Report
+from planproof.session.protocol import SparkFailure
+from planproof.session.store import LocalStore
 
 SECRET = "TOKEN=hunter2,other"
 
@@ -330,3 +336,60 @@ def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:
     record.flush()
     assert "shop.m" in (folder / "report.json").read_text()
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+@pytest.mark.parametrize("call", ["copy", "move"])
+def test_a_copy_is_written_through_no_link(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a copy that is under way can be foreseen by who may write to a table's folder."""
+
+    def refused(*given: Any) -> None:
+        raise OSError(errno.EXDEV, "another device")
+
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "staged").write_text("rows")
+    for name in ("t.parquet", ".t.parquet.tmp") if call == "copy" else (".t.parquet.tmp",):
+        (tmp_path / name).symlink_to(tmp_path / "precious")
+    monkeypatch.setattr("planproof.session.store.os.link", refused)
+    monkeypatch.setattr("planproof.session.store.os.rename", refused)
+    getattr(LocalStore(), call)(f"file://{tmp_path}/staged", f"file://{tmp_path}/t.parquet")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert (tmp_path / "t.parquet").read_text() == "rows"
+    assert not (tmp_path / "t.parquet").is_symlink()
+
+
+@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")])
+def test_a_state_of_iceberg_is_a_regular_file(made: Any, tmp_path: Path) -> None:
+    placing = pytest.importorskip("planproof.session.iceberg.placing")
+    made(tmp_path / "v2.metadata.json")
+    with pytest.raises(SparkFailure, match="no regular file"):
+        placing._read_state(None, None, f"file://{tmp_path}/v2.metadata.json")
+
+
+@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")])
+def test_what_dbt_wrote_is_a_regular_file(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link of the repository leads dbt's manifest to a device."""
+    cli_main = pytest.importorskip("dbt.cli.main")
+    invoke = pytest.importorskip("dbt_planproof.invoke")
+    written = tmp_path / compiling.TARGET / "manifest.json"
+    written.parent.mkdir(parents=True)
+    made(written)
+
+    async def compiled(*given: Any) -> tuple[str, int]:
+        return "", 0
+
+    monkeypatch.setattr(compiling, "_run", compiled)
+    with pytest.raises(compiling.CannotCompile, match="no regular file"):
+        asyncio.run(compiling.compile_files(ProjectLocation(tmp_path), ["models/m.sql"]))
+    info = SimpleNamespace(name="ArtifactWritten", invocation_id="1")
+    data = SimpleNamespace(artifact_type="WritableManifest", artifact_path=str(written))
+
+    class Runner:
+        def __init__(self, callbacks: Any) -> None:
+            self.note = callbacks[0]
+
+        def invoke(self, args: Any) -> Any:
+            self.note(SimpleNamespace(info=info, data=data))
+
+    monkeypatch.setattr(cli_main, "dbtRunner", Runner)
+    with pytest.raises(PermissionError, match="no regular file"):
+        invoke._compile([], None)

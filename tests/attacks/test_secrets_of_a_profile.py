@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from planproof.cli.group import cli
 from planproof.project.errors import ProjectError
 from planproof.project.profile import read_profile, render_value
 from planproof_engine import bounded, budget
+from planproof_engine.conf import SETTINGS, UNFOLLOWED
 
 SECRET = "hunter2-of-the-environment"
 VALUE = "{{ env_var('DBT_SECRET') }}"
@@ -107,3 +111,48 @@ def test_no_name_tells_a_secret(place: str, tmp_path: Path, monkeypatch: pytest.
         read_profile(tmp_path, tmp_path)
     assert SECRET not in str(caught.value)
     assert VALUE in str(caught.value)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any) -> Path:
+    """A compiled project, in whose folder the test is."""
+    monkeypatch.setenv("DBT_SECRET", SECRET)
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "target").mkdir()
+    times = "select current_timestamp() as a, cast(current_date() as timestamp_ntz) as b"
+    promised = {"columns": {"a": "int"}, "contract": True}
+    models = {"m": f"select a > b as a from ({times})", "n": "select '${spark.x}', '${spark.sql.session.timeZone}'"}
+    manifest = dbt_manifest({name: {"sql": sql, **promised} for name, sql in models.items()})
+    (tmp_path / "target" / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_profile(home: Path, **given: Any) -> None:
+    target = {**SOUND, **given}
+    (home / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
+
+
+@pytest.mark.parametrize("key", sorted({*SETTINGS, *UNFOLLOWED, "spark.x"}))
+def test_no_finding_tells_what_a_setting_was_given(key: str, shop: Path) -> None:
+    """A pull request may set what it wants to see."""
+    write_profile(shop, server_side_parameters={key: VALUE})
+    for words in (["check", "--no-cache"], ["check", "--no-cache", "--json", "--verbose"], ["explain", "m", "--plan"]):
+        said = CliRunner().invoke(cli, words).output
+        assert said
+        assert SECRET not in said
+
+
+@pytest.mark.parametrize("key", ["host", "port", "auth", "user", "kerberos_service_name", "method"])
+@pytest.mark.parametrize("command", ["freeze", "audit", "recover"])
+def test_no_failure_to_connect_tells_a_secret(
+    key: str, command: str, shop: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("pyhive.hive")
+    write_profile(shop, **{"method": "thrift", "host": "127.0.0.1", "port": "9", key: VALUE})
+    said = CliRunner().invoke(cli, [command])
+    assert said.exit_code == 2
+    assert SECRET not in said.output + caplog.text
+    assert "internal error" not in said.output
+    if key in ("host", "port", "auth", "method"):
+        assert VALUE in said.output.replace("\n", " ")

@@ -17,10 +17,11 @@ import pytest
 import planproof
 from planproof.project.check import check_project
 from planproof.project.manifest import read_project
-from planproof.report.formats import FORMATS, render
+from planproof.report.formats import FORMATS, Form, render
 from planproof.report.model import Report
 from planproof.report.run import run_report
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 TEXTS = (
     "a\n::error::b",
@@ -52,14 +53,28 @@ def test_text_of_others_is_text(text: str, form: str) -> None:
     lines = [line.strip() for line in shown.splitlines()]
     if form == "github":
         lines = [line.split("::", 2)[2] for line in lines if line.startswith("::")]
-    if form != "html":
-        assert not [line for line in lines if line.startswith("::")]
-        assert not re.search(r"##\w*\[", shown)
+    assert not [line for line in lines if line.startswith("::")]
+    assert not re.search(r"##\w*\[", shown)
     if form in ("text", "markdown"):
         assert not [line for line in lines if line.startswith("\u2713 shop.b")]
     own = "\u200b" if form == "markdown" else ""
     unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {*KEPT, *own}
     assert not unseen, unseen
+
+
+@pytest.mark.parametrize("prefix", ["", "dbt/"])
+@pytest.mark.parametrize("file", ["//evil.example/share/m.sql", "/etc/passwd", "../../../m.sql", "a/../../../../m.sql"])
+def test_a_place_in_sarif_lies_below_the_repository(file: str, prefix: str) -> None:
+    """A viewer on Windows asks the host `evil.example` for `//evil.example/share`, with its user's name."""
+    at = Origin(1, 1, file=file)
+    found = [
+        Finding(Verdict.VIOLATED, "PP505", "files", origin=at),
+        Finding(Verdict.UNPROVED, "PP505", "files", promise=at),
+    ]
+    run = run_report("check", [Report("shop.m", "checked", tuple(found))], datetime.now(timezone.utc))
+    places = re.findall('"uri": "(.*)"', render(run, "sarif", Form(prefix)))
+    assert len(places) == 3
+    assert not [place for place in places if place.startswith("/") or ".." in place]
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "openlineage"])

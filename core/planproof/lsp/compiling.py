@@ -15,6 +15,8 @@ from typing import Any
 
 from planproof.interpreter import python_command, python_environment
 from planproof.project.location import ProjectLocation
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 
 TARGET = "target/planproof/editor"
 """The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
@@ -55,7 +57,7 @@ async def compile_files(location: ProjectLocation, files: Iterable[str]) -> Mapp
     if code != 0:
         raise CannotCompile(said)
     try:
-        nodes = json.loads((folder / TARGET / "manifest.json").read_text("utf-8"))["nodes"]
+        nodes = json.loads(read_regular(folder / TARGET / "manifest.json", LARGEST))["nodes"]
     except (OSError, ValueError, KeyError) as error:
         raise CannotCompile(f"dbt wrote no manifest: {error}") from error
     return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}

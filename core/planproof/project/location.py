@@ -143,11 +143,23 @@ class ProjectLocation:
         import planproof.session
 
         given = {**self._merge_settings(settings or {}), **(settings or {})}
-        if "spark.remote" in given:
-            return planproof.session.open_connect(given)
-        if "thrift.host" in given:
-            return planproof.session.open_thrift(given)
-        return planproof.session.open_embedded({"spark.sql.catalogImplementation": "hive", **given})
+        try:
+            if "spark.remote" in given:
+                return planproof.session.open_connect(given)
+            if "thrift.host" in given:
+                return planproof.session.open_thrift(given)
+            return planproof.session.open_embedded({"spark.sql.catalogImplementation": "hive", **given})
+        except planproof.session.SparkFailure as failure:
+            # Without what caused it, which says the same.
+            raise planproof.session.SparkFailure(self._hide(str(failure)), failure.condition, failure.outside) from None
+
+    def _hide(self, message: str) -> str:
+        """As `Profile.hide`, where there is a profile."""
+        try:
+            profile = self.find_profile()
+        except ProjectError:
+            profile = None
+        return message if profile is None else profile.hide(message)
 
     def is_in_process(self) -> bool:
         """Whether dbt compiles in a Spark of this process. Raises `ProjectError`."""
@@ -194,8 +206,9 @@ class ProjectLocation:
             return {}
         named = settings.keys() & _SERVERS
         if not named and profile.method not in ("session", "thrift"):
+            method = profile.hide(profile.method)
             raise ProjectError(
-                f"{profile.file}: the target {profile.target!r} connects by {profile.method!r}; planproof reaches "
+                f"{profile.file}: the target {profile.target!r} connects by {method!r}; planproof reaches "
                 "Spark by `method: session` (also over Spark Connect) and `method: thrift`, or by --conf "
                 "spark.remote=sc://HOST:PORT"
             )

@@ -200,19 +200,26 @@ class Project:
 
     def stored_parents(self, node: ProjectNode) -> tuple[ProjectNode, ...]:
         """The relations that a model's compiled SQL reads: dbt inlines ephemeral parents, so theirs stand for them."""
+        return tuple(self._list_stored(node.parents, self._behind).values())
+
+    @cached_property
+    def _behind(self) -> Mapping[str, Mapping[str, ProjectNode]]:
+        """By the id of an ephemeral model, the relations that it stands for: of a chain of them, each is looked at
+        once."""
+        found: dict[str, Mapping[str, ProjectNode]] = {}
+        for node in self.nodes.values():
+            if node.materialized == "ephemeral":
+                found[node.unique_id] = self._list_stored(node.parents, found)
+        return found
+
+    def _list_stored(
+        self, parents: Iterable[str], behind: Mapping[str, Mapping[str, ProjectNode]]
+    ) -> dict[str, ProjectNode]:
         found: dict[str, ProjectNode] = {}
-        waiting, seen = list(node.parents), set()
-        while waiting:
-            key = waiting.pop(0)
-            if key in seen:
-                continue
-            seen.add(key)
+        for key in parents:
             parent = self.nodes[key]
-            if parent.materialized == "ephemeral":
-                waiting.extend(parent.parents)
-            else:
-                found[key] = parent
-        return tuple(found.values())
+            found |= behind[key] if parent.materialized == "ephemeral" else {key: parent}
+        return found
 
     def find_by_relation(self, name: str) -> ProjectNode | None:
         """The node whose relation or name is `name`, case aside."""

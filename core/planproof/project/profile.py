@@ -28,6 +28,8 @@ class OfDatabricks(ProjectError):
 
 _LONGEST = 10_000
 """Characters of a template."""
+_TOO_SHORT = 3
+"""Characters that are no secret, and stand in any message."""
 
 _THRIFT = {
     "host": "host",
@@ -44,6 +46,7 @@ class Profile:
     """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them.
 
     `server` names a Thrift server as `planproof.session.open_thrift` takes it; it is empty for another method.
+    `written`: by what a template gave, its text in the file.
     """
 
     name: str
@@ -54,6 +57,14 @@ class Profile:
     file: str | None = None
     threads: int = 1
     server: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def hide(self, message: str) -> str:
+        """The message with the file's text in place of what `env_var` gave: any key may hold a secret by mistake, or
+        by a pull request."""
+        for value in sorted(self.written, key=len, reverse=True):
+            message = message.replace(value, self.written[value])
+        return message
 
 
 def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None, target: str | None = None) -> Profile:
@@ -96,6 +107,9 @@ def _read_profile(project_dir: str | Path, profiles_dir: str | Path | None, targ
         raise ProjectError(f"{file}: server_side_parameters of {shown!r} is not a mapping")
     settings = {str(key): render_value(value, f"{file}: {key}") for key, value in given.items()}
     method = render_value(output.get("method") or "", str(file))
+    server = _read_server(output, str(file)) if method == "thrift" else {}
+    found = {**settings, **server, "method": method}
+    texts = {**given, **{f"thrift.{name}": output.get(key) for key, name in _THRIFT.items()}, **output}
     return Profile(
         name,
         wanted,
@@ -104,7 +118,8 @@ def _read_profile(project_dir: str | Path, profiles_dir: str | Path | None, targ
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
         _read_threads(output.get("threads", 1), str(file), f"{file}: threads of {shown!r}"),
-        _read_server(output, str(file)) if method == "thrift" else {},
+        server,
+        {v: str(texts[key]) for key, v in found.items() if "{" in str(texts.get(key)) and len(v) > _TOO_SHORT},
     )
 
 

@@ -23,6 +23,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import is_file, is_within, note_unrepeatable, read_within, resolve_within
 from planproof.session.files import data_files
+from planproof_engine import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import RelationName
 from planproof_engine.conf import UnknownSpark, spark_version
 from planproof_engine.records import record
@@ -129,8 +130,18 @@ def _drop_id(column: Any) -> Any:
 
 
 def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool = False) -> Known | Unread:
-    """The schema of a source, seed or snapshot, with its origin, or why it is not known. `conf_ntz`: what `timestamp`
-    means."""
+    """The schema of a source, seed or snapshot, with its origin, or why it is not known: it may cost what a model may.
+    `conf_ntz`: what `timestamp` means."""
+    try:
+        with bounded():
+            return _find_schema(project, node, frozen, conf_ntz)
+    except OverBudget as over:
+        if is_bounded():
+            raise
+        return Unread(f"the {node.kind} {node.relation} costs more than the budget for one allows: {over}")
+
+
+def _find_schema(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool) -> Known | Unread:
     known = frozen.find(node.relation)
     if node.kind == "snapshot":
         return _complete_snapshot(node, known)

@@ -36,11 +36,7 @@ class State:
     @property
     def known(self) -> tuple[str, Known] | None:
         """The relation's name and columns."""
-        if self.relation is None:
-            return None
-        form = json.loads(self.relation)
-        columns = tuple((name, _parse_type(text), nullable) for name, text, nullable in form["columns"])
-        return form["name"], Known(columns, self.origin or "", form["evidence"], form["kind"])
+        return None if self.relation is None else _parse_relation(self.relation, self.origin or "")
 
     @property
     def unknown(self) -> Incomplete | None:
@@ -56,6 +52,14 @@ class State:
 
     def to_list(self) -> list[str | None]:
         return [getattr(self, f.name) for f in fields(self)]
+
+
+@lru_cache(maxsize=10_000)
+def _parse_relation(relation: str, origin: str) -> tuple[str, Known]:
+    """Thousands of models may read the same thousands."""
+    form = json.loads(relation)
+    columns = tuple((name, _parse_type(text), nullable) for name, text, nullable in form["columns"])
+    return form["name"], Known(columns, origin, form["evidence"], form["kind"])
 
 
 def digest(content: bytes) -> str:

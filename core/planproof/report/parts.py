@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from planproof.report.details import BrokenRows
 from planproof.report.model import Report
@@ -255,9 +256,15 @@ def source_line(report: Report, origin: Origin | None) -> str | None:
     known = report.details.lines or {}
     source = known.get(f"{origin.file}:{origin.line}")
     if source is None and origin.file is None and report.sql is not None:
-        rows = report.sql.splitlines()
+        rows = _split_lines(report.sql)
         source = rows[origin.line - 1] if 0 < origin.line <= len(rows) else None
     return source if isinstance(source, str) else None
+
+
+@lru_cache(maxsize=1)
+def _split_lines(text: str) -> list[str]:
+    """One text has many findings."""
+    return text.splitlines()
 
 
 def query_of(report: Report, finding: Finding) -> str | None:

@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from planproof.report.model import Report
-from planproof.report.parts import replace_invisible
+from planproof.report.parts import neutralize
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Verdict
 from planproof_engine.schema import ColumnNames
@@ -154,7 +154,7 @@ def load_template(name: str) -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: replace_invisible(value) if type(value) is str else value,
+        finalize=lambda value: neutralize(value) if type(value) is str else value,
     )
     environment.filters["identity"] = id
     return environment.from_string(source)

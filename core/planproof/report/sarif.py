@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from posixpath import normpath
 from typing import Any
 from urllib.parse import quote
 
@@ -93,8 +94,14 @@ def _make_location(report: Report, finding: Finding, prefix: str) -> dict[str, A
         return location
     if origin is not None and origin.file:
         region = {"startLine": origin.line, **({} if origin.approximate else {"startColumn": origin.column})}
-    place = {"uri": quote(f"{prefix}{file}", errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
+    place = {"uri": _make_uri(prefix, file), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": place, "region": region}, **location}
+
+
+def _make_uri(prefix: str, file: str) -> str:
+    """The file from the repository's root on. What leads out of it, and `//host/share`, which a viewer would ask for,
+    is taken for a place below it."""
+    return quote(normpath(f"/{prefix}{file}").lstrip("/"), errors="backslashreplace")
 
 
 def _make_related(finding: Finding, prefix: str) -> dict[str, Any]:
@@ -102,7 +109,7 @@ def _make_related(finding: Finding, prefix: str) -> dict[str, Any]:
     promise = finding.promise
     if promise is None:
         return {}
-    place = {"uri": quote(f"{prefix}{promise.file}", errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
+    place = {"uri": _make_uri(prefix, str(promise.file)), "uriBaseId": "%SRCROOT%"}
     region = {"startLine": promise.line, "startColumn": promise.column}
     location = {"physicalLocation": {"artifactLocation": place, "region": region}}
     return {"relatedLocations": [{"id": 1, **location, "message": {"text": "what is promised"}}]}

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 WIDTH = 110
 _AT_ONCE = 200
 _LONGEST, _LONGEST_NAME = 20_000, 400
+_MOST = 500
+"""Findings of one model in its panel: rich takes a second for a thousand."""
 _COPIED = 80
 """Lines that a query may have that is shown whole."""
 _THERE = "these rows:"
@@ -227,12 +229,15 @@ def render_panel(report: Report, others: Sequence[Report] = (), following: Seque
 
     message, parts = Parts.of(report), list[RenderableType]()
     # A model that could not run leaves its promises open, and its error says why.
-    shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
+    of_end = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
+    shown, left_out = of_end[:_MOST], len(of_end[_MOST:])
     with_values = [f for f in shown if f.field or f.promised]
     if with_values:
         parts += [_make_table(with_values), Text()]
     if shown:
         parts += [*_render_reasons(report, shown), Text()]
+    if left_out:
+        parts += [Text(f"and {format_count(left_out, 'other finding')}, which JSON has"), Text()]
     error = message.error if shown else describe_failure(report)
     if error:
         parts += [Text(_shorten(error)), Text()]
@@ -305,9 +310,10 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
     source = source_line(report, origin)
     if source is None:
         return None
-    at, source = origin.column - 1, neutralize(source.replace("\t", " "))
+    at = origin.column - 1
     cut = max(0, at - 60)
-    shown = f"{'…' if cut else ''}{source[cut : cut + 90]}"
+    # Only what is shown: one line may be all of a text of megabytes, with thousands of findings.
+    shown = f"{'…' if cut else ''}{neutralize(source[cut : cut + 90].replace(chr(9), ' '))}"
     gutter = f"  {origin.line:>5} │ "
     text = Text.assemble((gutter, "dim"), shown, no_wrap=True)
     if not origin.approximate and at <= len(source):

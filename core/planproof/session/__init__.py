@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -108,11 +109,14 @@ def open_thrift(conf: Mapping[str, str]) -> Session:
     except ImportError as error:
         raise SparkFailure(f"pyhive is not installed ({error}); install planproof[thrift]") from error
     place: dict[str, Any] = {key[len(_THRIFT) :]: value for key, value in conf.items() if key.startswith(_THRIFT)}
-    place["port"] = int(place.get("port") or 10000)
+    place.setdefault("port", "10000")
     settings = {key: value for key, value in conf.items() if not key.startswith(_THRIFT)}
 
+    # It logs what it raises, where nothing hides what a profile's `env_var` gave.
+    logging.getLogger("thrift.transport.TSocket").setLevel(logging.CRITICAL)
+
     def connect() -> Any:
-        return hive.connect(**place, configuration=settings)
+        return hive.connect(**{**place, "port": int(place["port"])}, configuration=settings)
 
     from planproof.session.thrift import ThriftSession
 

@@ -11,10 +11,11 @@ import os
 import shutil
 import uuid
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, unquote
 
-from planproof.regular import LARGEST_NOTE, read_regular
+from planproof.regular import LARGEST_NOTE, open_anew, open_regular, read_regular
 from planproof.session.files import data_files
 from planproof.session.protocol import Session, SparkFailure
 
@@ -248,7 +249,7 @@ class LocalStore:
             except OSError as error:
                 if error.errno not in (*_LINKLESS, errno.EXDEV):
                     raise
-                shutil.copyfile(old, new)
+                _copy_anew(old, new)
         except OSError as error:
             raise SparkFailure(f"cannot copy {source} to {target}: {error}") from error
 
@@ -280,9 +281,15 @@ def _rename(old: str, new: str) -> None:
             raise
         folder, name = os.path.split(new)
         half = os.path.join(folder, f".{name}.tmp")
-        shutil.copyfile(old, half)
+        _copy_anew(old, half)
         os.replace(half, new)
         os.unlink(old)
+
+
+def _copy_anew(old: str, new: str) -> None:
+    """A copy in place of what is there: who may write to the folder may have put a link there."""
+    with open_regular(old) as source, open_anew(Path(new)) as target:
+        shutil.copyfileobj(source, target)
 
 
 def _checksum_path(path: str) -> str:

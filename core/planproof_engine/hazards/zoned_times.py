@@ -5,6 +5,7 @@ The same rows give other values in a session with another zone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
@@ -13,8 +14,10 @@ from planproof_engine.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
+from planproof_engine.zone import is_region
 
 _BOTH = {dt.TIMESTAMP, dt.TIMESTAMP_NTZ}
+_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d\d){0,2}")
 
 
 def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -36,7 +39,9 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
 def _describe_zone(conf: Conf) -> str:
     """Where no setting names a zone, Spark uses the zone of the machine on which it runs."""
     if "time_zone" in conf.stated or conf.time_zone != Conf().time_zone:
-        return f"the session's time zone, {conf.time_zone}"
+        # What is no zone may be a secret that a profile's `env_var` gave.
+        is_known = is_region(conf.time_zone) or _OFFSET.fullmatch(conf.time_zone)
+        return f"the session's time zone{f', {conf.time_zone}' if is_known else ''}"
     return "the session's time zone: no spark.sql.session.timeZone is set, so that of the machine that runs Spark"
 
 

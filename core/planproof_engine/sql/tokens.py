@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from planproof_engine.conf import SPARKS, Conf
 from planproof_engine.origin import AnalysisError, Unknown, place
+from planproof_engine.quoting import find_end_of_quoted
 from planproof_engine.sql.keywords import keywords
 from planproof_engine.sql.versions import list_lacking
 
@@ -20,15 +21,16 @@ _TOKEN = r"""
   [\s\u00a0]*(?:
     (?P<word>(?![rR]['"])[^\W\d]\w*(?!\w|://))
   | (?P<mark>[,()])
-  | (?P<STRING_LITERAL>[rR]'[^']*'|'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
-  | (?P<DOUBLE>[rR]"[^"]*"|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
+  | (?P<STRING_LITERAL>[rR]'[^']*'|'[^'\\]*'(?!'))
+  | (?P<DOUBLE>[rR]"[^"]*"|"[^"\\]*"(?!"))
   | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+[eE][+-]?[0-9]+(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+(?:[bB][dD]|[dDfFlLsSyY])?(?!\w))
   | (?P<uri>[^\W\d_]+://[\w/\-.?=&\#%]+)
   | (?P<odd>\w+)
-  | (?P<BACKQUOTED>`[^`]*(?:``[^`]*)*`)
-  | (?P<comment>--[^\r\n\\]*(?:\\\n?[^\r\n\\]*)*|/\*(?!\+))
+  | (?P<BACKQUOTED>`[^`]*`(?!`))
+  | (?P<quote>['"`])
+  | (?P<comment>--|/\*(?!\+))
   | (?P<dollar>\$[A-Za-z_]*\$)
   | (?P<HINT>/\*\+)
   | (?P<HINT_END>\*/)
@@ -38,26 +40,27 @@ _TOKEN = r"""
 """
 
 # Choices are tried in order, and most tokens are words, commas and parentheses. `odd` are words that begin as something
-# else does: `1st`, `a://`. A repetition of choices would keep a hundred bytes for each character of a text: each run of
-# characters is one step.
+# else does: `1st`, `a://`. A repetition of choices would keep a hundred bytes for each round: a quoted text that holds
+# quotes or backslashes is read apart (`quote`).
 
 _YOUNGER = {
     "shifts": ((">>>|", ""), ("<<|>>|", "")),
     "double colon": (("::|", ""),),
     "pipe": ((r"\|>|", ""),),
-    "doubled quotes": (("|''", ""), ('|""', "")),
+    "doubled quotes": (("(?!')", ""), ('(?!")', "")),
 }
 """By construct: what stands in the pattern for it, and what stands there in a version without it."""
 
 
 @lru_cache(maxsize=16)
-def _build_lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
+def _build_lexer(spark: str, doubled_quotes: bool) -> tuple[re.Pattern[str], bool]:
+    """The pattern of a token, and whether a text may hold its own quote twice."""
     pattern = _TOKEN
     unread = list_lacking(spark) if doubled_quotes else {*list_lacking(spark), "doubled quotes"}
     for construct in _YOUNGER.keys() & unread:
         for text, older in _YOUNGER[construct]:
             pattern = pattern.replace(text, older)
-    return re.compile(pattern, re.X | re.S)
+    return re.compile(pattern, re.X | re.S), "doubled quotes" not in unread
 
 
 _SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
@@ -107,7 +110,7 @@ def tokenize(
     tokens = Tokens([], [], [])
     end = len(text)
     try:
-        _read(text, tokens, double_quoted_identifiers, spark, _build_lexer(spark, doubled_quotes))
+        _read(text, tokens, double_quoted_identifiers, spark, *_build_lexer(spark, doubled_quotes))
     except (AnalysisError, Unknown):
         if not as_far:
             raise
@@ -127,7 +130,9 @@ def tokens_of(text: str, conf: Conf, as_far: bool = False) -> Tokens:
     return tokenize(text, double_quoted_identifiers=quoted, doubled_quotes=doubled, spark=conf.grammar, as_far=as_far)
 
 
-def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str, lexer: re.Pattern[str]) -> None:
+def _read(
+    text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str, lexer: re.Pattern[str], doubled: bool
+) -> None:
     add_kind, add_start, add_stop = tokens.kinds.append, tokens.starts.append, tokens.stops.append
     match, at, size = lexer.match, 0, len(text)
     known, types_open = keywords(spark), 0
@@ -146,10 +151,15 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
             if types_open and not kind.strip(">"):
                 kind, stop, types_open = ">", at + 1, types_open - 1
         elif group == "comment":
-            at = _skip_block_comment(text, at) if text[at] == "/" else stop
+            at = _skip_block_comment(text, at) if text[at] == "/" else _skip_line(text, stop)
             continue
         elif group == "end":
             break
+        elif group == "quote":
+            stop = find_end_of_quoted(text, at, doubled) or 0
+            if not stop:
+                raise _make_error(text, at)
+            kind = _kind_of_other(_QUOTES[text[at]], text, at, stop, double_quoted_identifiers)
         else:
             if group == "dollar" and "dollar quotes" in list_lacking(spark):
                 raise _make_error(text, at)
@@ -184,6 +194,18 @@ def _kind_of_number(text: str) -> str:
     if "E" in text:
         return "EXPONENT_VALUE"
     return "DECIMAL_VALUE" if "." in text else "INTEGER_VALUE"
+
+
+_QUOTES = {"'": "STRING_LITERAL", '"': "DOUBLE", "`": "BACKQUOTED"}
+
+
+_LINE_END = re.compile(r"\r|(?<!\\)\n")
+
+
+def _skip_line(text: str, at: int) -> int:
+    """The offset of the end of a comment; it goes on after a line that ends with a backslash."""
+    found = _LINE_END.search(text, at)
+    return len(text) if found is None else found.start()
 
 
 _BLOCK = re.compile(r"/\*|\*/")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from planproof_engine.quoting import find_end_of_quoted
 from planproof_engine.types import nodes as n
 
-_TOKEN = re.compile(r"\s*(?:(`[^`]*(?:``[^`]*)*`)|([A-Za-z_0-9]\w*)|('[^'\\]*(?:(?:\\.|'')[^'\\]*)*')|(.))", re.S)
+_TOKEN = re.compile(r"\s*([A-Za-z_0-9]\w*|.)", re.S)
 
 _ATOMS: dict[str, n.DataType] = {
     "void": n.VOID,
@@ -49,8 +50,18 @@ class _Reader:
 
     def __init__(self, text: str, timestamp_ntz: bool) -> None:
         self.text, self.timestamp_ntz = text, timestamp_ntz
-        self.tokens = [(m.start(m.lastindex), m.group(m.lastindex)) for m in _TOKEN.finditer(text) if m.lastindex]
+        self.tokens = list(self._list_tokens())
         self.at = self.levels = 0
+
+    def _list_tokens(self) -> Iterator[tuple[int, str]]:
+        text, stop = self.text, 0
+        while found := _TOKEN.match(text, stop):
+            start, stop = found.span(1)
+            if text[start] in "'`":
+                stop = find_end_of_quoted(text, start) or 0
+                if not stop:
+                    raise self.refusal(f"the {text[start]} at {start + 1} is not closed")
+            yield start, text[start:stop]
 
     def fail(self, wanted: str) -> TypeSyntaxError:
         found = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"

@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 
+from planproof.regular import open_regular
 from planproof.session.failures import silence_pyspark
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.java import iterate
-from planproof.session.protocol import Moved
+from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import local
 
 _VERSION = re.compile(r"v(\d+)(?:\.[a-z0-9]+)?\.metadata\.json")
@@ -262,7 +263,7 @@ def _read_state(catalogs: Catalogs, table: Any, location: str) -> _State:
     """A state by its file. Of this machine's files Python reads what is asked, which spares the JVM ten calls."""
     at = local(location)
     if at is not None and not at.endswith(".gz.metadata.json"):
-        with suppress(OSError, ValueError), open(at, encoding="utf-8") as file:
+        with suppress(OSError, ValueError), _open_state(at) as file:
             form = json.load(file)
             numbers = frozenset(int(s["snapshot-id"]) for s in form.get("snapshots", ()))
             return _State(str(form["table-uuid"]), _snapshot_number(form.get("current-snapshot-id")), numbers)
@@ -270,6 +271,14 @@ def _read_state(catalogs: Catalogs, table: Any, location: str) -> _State:
     numbers = frozenset(int(s.snapshotId()) for s in iterate(metadata.snapshots()))
     current = metadata.currentSnapshot()
     return _State(str(metadata.uuid()), None if current is None else int(current.snapshotId()), numbers)
+
+
+def _open_state(path: str) -> BinaryIO:
+    """Raises `SparkFailure` for a pipe or a device in its place, for which Iceberg would wait."""
+    try:
+        return open_regular(path)
+    except PermissionError as error:
+        raise SparkFailure(f"cannot read {path}: {error}") from error
 
 
 def _snapshot_number(number: Any) -> int | None:
