@@ -110,3 +110,31 @@ def test_a_commit_that_the_log_has_forgotten_is_no_reason_to_delete_its_files(
     files = list(folder(delta, name).glob("planproof_*/*.parquet"))
     assert len(files) >= 2, "an older version may name them"
     assert Guard(delta).recover(force=True) == []
+
+
+def test_rows_that_others_add_while_a_commit_is_taken_back_are_named(
+    delta: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files were deleted in the moment of their commit, and Delta's RESTORE takes back whatever came since, too."""
+    from planproof.publish.delta.publication import DeltaPublication
+
+    name, restore = f"{place}.beside", DeltaPublication._restore
+    assert publish(delta, name, GOOD).outcome == "published"
+    before, kept = rows(delta, name), set(folder(delta, name).rglob("*.parquet"))
+
+    def lose() -> None:
+        for file in set(folder(delta, name).glob("planproof_*/*.parquet")) - kept:
+            file.unlink()
+
+    def late(self: DeltaPublication, version: int) -> bool:
+        delta.sql(f"insert into {name} values (99, 'theirs')")
+        return restore(self, version)
+
+    act_after_commit(monkeypatch, False, lose)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DeltaPublication, "_restore", late)
+        report = publish(delta, name, MORE, **ADDED)
+    assert (report.outcome, report.details.transient) == ("failed", True), report.error
+    assert "what others have committed since version 1" in str(report.error)
+    delta.catalog.refreshTable(name)
+    assert rows(delta, name) == before

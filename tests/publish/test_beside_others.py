@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
 from planproof.session.protocol import SparkFailure
-from planproof.session.store import local, store_of
+from planproof.session.store import LocalStore, local, store_of
 
 Rows = list[tuple[Any, ...]]
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
@@ -144,6 +145,35 @@ def test_a_forced_recovery_evicts_a_living_owner(
     assert at >= 3
 
 
+@pytest.mark.parametrize("name", ["append", "append to partitions", "rename", "partitions"])
+def test_who_is_evicted_once_its_rows_stand_says_so(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs an append again for its report would have its rows twice."""
+    for moment in ("before its last step", "after it"):
+        there, plain = place(name), JournaledPublication.step
+
+        def step(
+            self: Any, step: str, moment: str = moment, there: Place = there, plain: Any = plain, **changes: Any
+        ) -> None:
+            if step == "clean" and moment == "before its last step":
+                Guard(there.other).recover(force=True)
+            plain(self, step, **changes)
+            if step == "clean" and moment == "after it":
+                Guard(there.other).recover(force=True)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(JournaledPublication, "step", step)
+            report = there.publish()
+        assert there.rows() == there.new
+        if moment == "after it":
+            assert report.outcome == "published", report.error
+            assert "evicted" in "".join(f.message or "" for f in report.findings if f.code == "PP603")
+        else:
+            assert (report.outcome, "its new rows stand" in str(report.error)) == ("failed", True), report.error
+        drop(there)
+
+
 @each("location", "rename", "append", "partitions", quick={"rename": 3})
 def test_a_call_that_arrives_late_harms_nothing(
     name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
@@ -250,6 +280,47 @@ def test_rows_that_come_right_before_the_swap_are_told(
     assert (report.outcome, there.rows()) == ("published", there.new)
     [told] = [f for f in report.findings if f.code == "PP621"]
     assert told.found == "1 file"
+
+
+@pytest.mark.parametrize("name", ["location", "partitions", "rename"])
+def test_rows_that_come_while_their_folder_is_deleted_are_left_and_told(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An INSERT that was under way when the table left the folder ends at any moment of its deletion."""
+    for at in itertools.count():
+        there, seen = place(name), list[str]()
+        if name == "rename":  # The folder that it leaves is a version.
+            Guard(there.spark).publish(Model(there.name, "select 2 as id, 'b' as s"))
+        [file] = there.other.sql(f"select input_file_name() from {there.name} limit 1").collect()[0]
+        folder, spare = Path(str(local(file))).parent, tmp_path / "spare"
+        shutil.copy(str(local(file)), spare)
+        late = folder / "part-late.parquet"
+        (folder / "_temporary").mkdir()
+        (folder / "_temporary" / "0").touch()  # What a killed INSERT leaves.
+
+        def arrive(location: str, seen: list[str] = seen, at: int = at, late: Path = late, spare: Path = spare) -> None:
+            if Path(str(local(location))).is_relative_to(late.parent):
+                seen.append(location)
+                if len(seen) - 1 == at:
+                    late.parent.mkdir(exist_ok=True)
+                    shutil.copy(spare, late)
+
+        with monkeypatch.context() as patch:
+            for method in (LocalStore.delete, LocalStore.prune):
+
+                def call(self: LocalStore, location: str, plain: Any = method, arrive: Any = arrive) -> None:
+                    arrive(location)
+                    plain(self, location)
+
+                patch.setattr(LocalStore, method.__name__, call)
+            report = there.publish()
+        assert (report.outcome, there.rows()) == ("published", there.new), report.error
+        if len(seen) <= at:
+            break
+        told = [f for one in (report, there.publish()) for f in one.findings if f.code == "PP621"]
+        assert (late.exists(), bool(told)) == (True, True), seen
+        there.other.sql(f"drop table {there.name}")
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", keep_quick(["location", "rename", "append", "partitions"], "location", "append"))

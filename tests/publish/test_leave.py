@@ -97,6 +97,26 @@ def test_killed_at_any_step_nothing_is_lost_and_the_next_run_ends_it(
     assert deaths * every > 4
 
 
+@pytest.mark.parametrize("parts", [(), ("d",)], ids=["plain", "partitions"])
+def test_tables_in_the_folder_of_another_one_go_home(
+    spark: Any, session: Any, shop: Any, tmp_path: Path, parts: tuple[str, ...]
+) -> None:
+    """The other table reads what lies right in that folder. It could not be read beside folders of partitions."""
+    database, folder = shop
+    spark.sql(f"create table {database}.around using parquet location '{folder}' as select 1 as id, 'x' as d")
+    how = {"materialized": "incremental", "incremental_strategy": "insert_overwrite"} if parts else {}
+    for number in (1, 2):
+        sql = f"select {number} as id, 'x' as d"
+        assert Guard(session).publish(Model(f"{database}.t", sql, partition_by=parts, **how)).outcome == "published"
+    reports = move_back(session, store_of(session), [f"file:{folder}"])
+    assert ({r.outcome for r in reports} == {"moved"}) == (not parts), reports
+    assert (PREFIX in names(folder)) == bool(parts)
+    for table, kept in (("t", (2, "x")), ("around", (1, "x"))):
+        spark.catalog.refreshTable(f"{database}.{table}")
+        assert [tuple(row) for row in spark.table(f"{database}.{table}").collect()] == [kept]
+    spark.sql(f"drop table {database}.around")
+
+
 def test_what_another_catalog_may_need_is_left_unless_forced(session: Any, shop: Any) -> None:
     _, folder = shop
     stranger = folder / PREFIX / "theirs" / "0a1b2c3d.run_1"

@@ -37,6 +37,25 @@ def test_an_empty_folder_stops_no_publish(prior: str | None, spark: Any, databas
     assert spark.table(f"{database}.t").collect() == [(1,)]
 
 
+@pytest.mark.parametrize("prior", [None, "view"])
+def test_a_folder_that_somebody_has_just_made_is_left_while_rows_are_staged(
+    prior: str | None, spark: Any, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CREATE TABLE makes the folder first, and the table in the catalog a moment later."""
+    if prior == "view":
+        spark.sql(f"create view {database}.t as select 7 as id")
+    home(spark, database).mkdir(parents=True)
+    plain, seen = JournaledPublication.step, dict[str, bool]()
+
+    def step(self: JournaledPublication, name: str, **changes: Any) -> None:
+        plain(self, name, **changes)
+        seen[name] = home(spark, database).exists()
+
+    monkeypatch.setattr(JournaledPublication, "step", step)
+    assert publish(spark, database).outcome == "published"
+    assert (seen["stage"], seen["swap"]) == (True, True)
+
+
 def test_the_empty_folder_of_another_table_is_no_place_for_rows(spark: Any, database: str) -> None:
     spark.sql(f"create table {database}.other (id int) using parquet location '{home(spark, database)}'")
     home(spark, database).mkdir(parents=True, exist_ok=True)

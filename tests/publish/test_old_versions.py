@@ -54,9 +54,10 @@ def test_rows_that_arrive_in_a_version_after_it_was_replaced_are_told_and_kept(
     assert len(list(old.parent.iterdir())) == 2, "the newest version and the one before"
 
 
-def test_rows_that_arrive_in_a_managed_tables_own_folder_are_told(database: str, spark: Any) -> None:
+@pytest.mark.parametrize("at", ["", "location '{tmp}/t'"], ids=["managed", "external"])
+def test_rows_that_arrive_in_a_tables_own_folder_are_told(database: str, spark: Any, at: str, tmp_path: Path) -> None:
     name = f"{database}.t"
-    spark.sql(f"create table {name} using parquet as select 0 as id")
+    spark.sql(f"create table {name} using parquet {at.format(tmp=tmp_path)} as select 0 as id")
     home, session = folder(spark, name), spark.newSession()
     session.table(name).collect()
     publish(spark, name, 1)

@@ -66,10 +66,13 @@ class Publish(Generic[P]):
 
     def run(self) -> bool:
         """Whether the publish came to its end; False where the audit forbids it. Raises `Evicted`, `Unsettled`, and
-        what stopped it otherwise."""
+        what stopped it otherwise. Who is evicted after the commit has published: what is left to do, another does."""
         try:
             return self._carry_out_or_settle()
         except Evicted as eviction:
+            if STATES[self.publication.entry.step].target is Target.NEW:
+                self.job.draft.add(tell("finished", f"{self.job.model.name} was published, and then {eviction}"))
+                return True
             late = self.steps.format.find_late_rows(self.publication)
             if late:
                 raise Evicted(

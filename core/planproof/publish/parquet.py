@@ -20,7 +20,7 @@ from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.swaps.strays import count_strays
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.catalog import RelationName
@@ -73,9 +73,11 @@ class Parquet:
         publication.refuse_changed()
 
     def find_late_rows(self, publication: JournaledPublication) -> str:
-        if publication.is_committed():
-            return "there"
+        entry = publication.entry
         with suppress(SparkFailure, AnalysisError):  # The table may be gone.
+            is_open = STATES[entry.step].target is Target.EITHER
+            if publication.is_committed() or (is_open and STRATEGIES[entry.strategy].is_swapped(publication)):
+                return "there"
             return ", ".join(f"in the partition {name}" for name in list_switched(publication))
         return ""
 

@@ -276,8 +276,12 @@ class DeltaPublication(WrittenTable):
                 f"{version}, and rows cannot be read: run the model with full_refresh, or RESTORE TABLE "
                 f"{self.entry.target} to an older version"
             )
+        said = self._describe_gone(gone, files)
+        # RESTORE compares nothing: it takes the table as it is by then.
+        if self.tables.state(self.base.location).version > version + 1:
+            said += f". RESTORE took back what others have committed since version {version}, too: add those rows again"
         self.step("refused")
-        raise Refused(self._describe_gone(gone, files), transient=True)
+        raise Refused(said, transient=True)
 
     def _settle_what_is_gone(self) -> None:
         try:

@@ -23,10 +23,10 @@ class Location:
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
         publication.refuse_exchanged()
-        if entry.prior is not None and entry.prior.location is not None:
-            publication.count_others(publication.names_in(entry.prior.location))
         # A rescuer sees in the catalog that only cleaning is left.
         self.finish(publication)
+        if entry.prior is not None and entry.prior.location is not None:
+            publication.count_others(publication.names_in(entry.prior.location))
 
     def is_here(self, publication: JournaledPublication) -> bool:
         """Without a staging table, the table itself tells: it lies where it did, or where it was to go."""
@@ -59,15 +59,11 @@ class Location:
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
-        if prior is not None and prior.location is not None and publication.is_version(prior.location):
-            note_left(publication, prior.location)
-        if (
-            prior is not None
-            and prior.managed
-            and prior.location is not None
-            and is_within(prior.location, entry.native)
-        ):
-            publication.delete_replaced(entry.native)
+        if prior is not None and prior.location is not None:
+            if prior.managed and is_within(prior.location, entry.native):
+                publication.delete_replaced(entry.native)
+            else:
+                note_left(publication, prior.location)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]
         sweep(publication, entry.stage_location, kept, RETENTION)

@@ -33,10 +33,10 @@ class Partitions:
         if not all(self.are_switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.refuse_changed()
-        publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
         publication.add_columns()
         publication.step("clean")
         self.finish(publication)
+        publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
 
     def is_here(self, publication: JournaledPublication) -> bool:
         return publication.is_staged() or all(self.are_switched(publication))
@@ -97,10 +97,13 @@ class Partitions:
 
     def _delete(self, publication: JournaledPublication, location: str) -> None:
         """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""
-        publication.delete(location)
+        if publication.replaced is None:
+            publication.delete(location)
+        else:
+            publication.delete_own(location)
         folder = parent(location)
         while publication.is_version(parent(folder)) and not publication.store.names(folder):
-            publication.delete(folder)
+            publication.store.prune(folder)
             folder = parent(folder)
 
 

@@ -38,6 +38,8 @@ class Rename:
             _refuse_repointed(publication)
         try:
             publication.step("swap")
+            if publication.is_occupied:
+                publication.store.prune(entry.native)
             publication.rename(entry.staging, entry.target)
         except Evicted:
             publication.bring_back()

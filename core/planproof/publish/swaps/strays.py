@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof.publish.transaction.deletion import Holdings
-from planproof.publish.transaction.names import join
+from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.version_note import list_added
 from planproof_engine.catalog import RelationName
@@ -15,15 +15,22 @@ def count_strays(publication: JournaledPublication) -> dict[str, int]:
 
 
 def _count_at_home(publication: JournaledPublication) -> dict[str, int]:
-    """A managed table that lies in a version has emptied its default folder when it left that."""
-    entry, prior = publication.entry, publication.entry.prior
-    if entry.strategy != "location" or prior is None or not prior.managed or not publication.is_version(prior.location):
+    """A managed table that lies in a version has emptied its default folder when it left that; of an external one, the
+    folder beside its versions has a note."""
+    entry, prior, target = publication.entry, publication.entry.prior, RelationName.parse(publication.entry.target)
+    if (
+        entry.strategy != "location"
+        or prior is None
+        or not prior.location
+        or not publication.is_version(prior.location)
+    ):
         return {}
+    home = entry.native if prior.managed else join(parent(parent(parent(prior.location))), target.last)
     # What lies deeper is another table's, or nobody knows whose.
-    added = [name for name in list_added(publication.store, entry.native, is_emptied=True) if "/" not in name]
-    if not added or Holdings(publication.session).holder(entry.native, [RelationName.parse(entry.target)]) is not None:
+    added = [name for name in list_added(publication.store, home, is_emptied=prior.managed) if "/" not in name]
+    if not added or Holdings(publication.session).holder(home, [target]) is not None:
         return {}
-    return {entry.native: len(added)}
+    return {home: len(added)}
 
 
 def _count_in_partitions(publication: JournaledPublication) -> dict[str, int]:

@@ -88,11 +88,10 @@ def begin_publication(
     if swap.effect is not Effect.DEFINES:
         folders = [entry.stage_location, entry.native, current, location_root]
         refuse_unspeakable(session, folders, f"the folder of {entry.model}")
-    if managed:
-        _free_default_place(session, store, entry)
+    is_occupied = managed and _is_default_place_occupied(session, store, entry)
     journal = Journal(store, _place_first_table(store, entry, names.target.last, location_root))
     found = JournaledPublication(session, store, journal, lock, target)
-    found.is_own = True
+    found.is_own, found.is_occupied = True, is_occupied
     if swap.effect is not Effect.ADDS:
         found.replaced = list_table_files(session, store, target)
         if not swap.repoints:
@@ -146,22 +145,23 @@ def _list_leaving(publication: JournaledPublication) -> list[str]:
     return [location for location in found if not publication.is_version(location)]
 
 
-def _free_default_place(session: Session, store: Store, entry: Entry) -> None:
+def _is_default_place_occupied(session: Session, store: Store, entry: Entry) -> bool:
     """Spark makes a table over an empty directory, but renames none onto a directory: it would refuse half way. An
-    empty one that is no table's is deleted; raises `Refused` for any other."""
+    empty one that is no table's has to go before; raises `Refused` for any other."""
     if entry.prior is not None and entry.prior.location is not None and is_within(entry.prior.location, entry.native):
-        return
+        return False
     if store.names(entry.native):
         raise Refused(
             f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
             "move or delete them"
         )
-    if store.exists(entry.native):
+    is_there = store.exists(entry.native)
+    if is_there:
         holder = Holdings(session).holder(entry.native, [RelationName.parse(entry.target)])
         if holder is not None:
             said = f"{entry.native}, where Spark puts {entry.model}, is {holder}'s"
             raise Refused(f"{said}: give {holder} another folder")
-        store.prune(entry.native)
+    return is_there
 
 
 def _place_first_table(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:

@@ -57,8 +57,9 @@ class Holdings:
         catalog does not answer."""
         return self._first(besides, lambda lies: is_within(lies, location) or is_within(location, lies))
 
-    def guest(self, location: str, besides: Collection[RelationName]) -> str | None:
-        """The table (quoted) that has data at or below a location, but for `besides`. Raises `SparkFailure`."""
+    def guest(self, location: str, besides: Collection[RelationName] = ()) -> str | None:
+        """The table (quoted) that has data at or below a location, but for `besides`: all that there is to ask of a
+        folder in which only planproof, or dbt, puts files. Raises `SparkFailure`."""
         return self._first(besides, lambda lies: is_within(lies, location))
 
     def sharer(self, version: str, besides: Collection[RelationName]) -> str | None:

@@ -230,7 +230,7 @@ def _carry_home(
     where another run has taken the table over."""
     own, mark, folder = [note.name], mark_of(note.version), parent(note.version)
     versions = [name for name in store.names(folder) if mark_of(name) == mark]
-    holder = holdings.sharer(note.version, own) or holdings.holder(note.version, own) or holdings.holder(note.home, own)
+    holder = holdings.sharer(note.version, own) or holdings.guest(note.version, own) or holdings.guest(note.home, own)
     if holder is None and is_within(_location(session, note.table), note.version):
         refuse_unspeakable(session, [note.home], "the folder where dbt would put it")
         if store.names(note.home) and not _is_copied(store, note):
@@ -245,7 +245,7 @@ def _carry_home(
             session.rows(f"ALTER TABLE {note.table} SET LOCATION {quote_literal(note.home)}")
     if holder is not None or not is_within(_location(session, note.table), note.home):
         holdings.forget()
-        if _is_copied(store, note) and holdings.holder(note.home) is None:
+        if _is_copied(store, note) and holdings.guest(note.home) is None:
             store.delete(note.home)
         store.delete(file)
         if holder is not None:
@@ -307,14 +307,16 @@ def _bring_partitions_home(
     """Copies the partitions that lie in version directories below their table's home, and tells the catalog.
 
     A partition stays where it is, as does its version, where another table has data there, or a partition at its place,
-    or where an INSERT has ended that was under way when the partition left: these places are returned.
+    or where an INSERT has ended that was under way when the partition left: these places are returned. So does one whose
+    place lies in another table's folder: with one more there, Spark may not read that table any more
+    (CONFLICTING_DIRECTORY_STRUCTURES).
     """
     table, strays = session.table(note.table), list[str]()
     for old in partitions_of(session, note.table):
         new = join(note.home, old.partition)
         if not old.partition or _version_of(old.location) is None or is_within(old.location, note.home):
             continue
-        if holdings.holder(old.location, [note.name]) is not None or holdings.holder(new, [note.name]) is not None:
+        if holdings.guest(old.location, [note.name]) is not None or holdings.holder(new, [note.name]) is not None:
             continue
         # What lies there was replaced, or is a copy that was not finished, if no partition of the table has it.
         if any(is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]):
@@ -378,14 +380,14 @@ def _sweep_versions(store: Store, holdings: Holdings, file: str, force: bool) ->
     for version in store.names(file):
         # What has no data file in it holds nothing but a marker of Spark's.
         place = join(file, version)
-        if mark_of(version) is not None and not store.contents(place) and holdings.holder(place) is None:
+        if mark_of(version) is not None and not store.contents(place) and holdings.guest(place) is None:
             store.delete(place)
     if not store.names(file):
         store.prune(file)
         return []
     if force:
         holdings.forget()  # It may have been published since the catalog was read.
-    holder = holdings.holder(file)
+    holder = holdings.guest(file)
     if holder is not None:
         return [report_end("refused", file, f"{file} holds data of {holder}, which stay there")]
     if not force:

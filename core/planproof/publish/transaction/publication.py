@@ -12,7 +12,6 @@ from planproof.publish.transaction.content import (
     Remains,
     TableFiles,
     list_content,
-    list_table_files,
     look_for,
     path_from_root,
 )
@@ -24,6 +23,7 @@ from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.publish.transaction.version_note import write_note
 from planproof.session.absence import is_listed
+from planproof.session.files import is_hidden
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import RelationName
@@ -42,7 +42,8 @@ class JournaledPublication:
     it, `replaced` the files that it had then, where the publish takes their place, `others` how many of others it has
     replaced, too, and `strays` how many lie in each older version, written after that was replaced. `statement` gives a
     view its query.
-    `is_own`: this process began it, and did not read it from a journal."""
+    `is_own`: this process began it, and did not read it from a journal. `is_occupied`: it found an empty folder where
+    Spark is to put its table: one that lay there that long is nobody's who makes a table at this moment."""
 
     next_step = "run `planproof recover` once the cause is gone"
 
@@ -50,7 +51,7 @@ class JournaledPublication:
         self, session: Session, store: Store, journal: Journal, lock: Lock, target: StoredTable | None = None
     ) -> None:
         self.session, self.store, self.journal, self.lock = session, store, journal, lock
-        self.target, self.is_own = target, False
+        self.target, self.is_own, self.is_occupied = target, False, False
         self.replaced: TableFiles | None = None
         self.others = 0
         self.strays: dict[str, int] = {}
@@ -235,16 +236,6 @@ class JournaledPublication:
         if self.replaced is not None:
             self.others = len(frozenset(found) - self.replaced.own)
 
-    def list_prior_files(self) -> list[str]:
-        """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
-        default place."""
-        files = list_table_files(self.session, self.store, self.stored(self.entry.away))
-        names = list(files.own) if files else []
-        prior, now = self.entry.prior, self.location(self.entry.target)
-        if prior is not None and prior.location is not None and not (now and is_within(now, prior.location)):
-            names += self.names_in(prior.location)
-        return names
-
     def names_in(self, folder: str) -> list[str]:
         """The data files right in a folder, as `content.TableFiles` names them; none where they cannot be listed."""
         prior = self.entry.prior
@@ -253,24 +244,27 @@ class JournaledPublication:
             return [path_from_root(f"{folder}/{name}", root) for name in self.store.contents(folder) if "/" not in name]
         return []
 
-    def delete_replaced(self, folder: str) -> None:
-        """Deletes the files of a table's folder that the target had when the publish began, and the folder once no data
-        lie in it. What has come there since is another writer's, and what lies deeper is another table's. Whoever
-        recovers does not know what was there."""
+    def delete_replaced(self, folder: str, now: StoredTable | None = None) -> None:
+        """Deletes the files of a folder that the target had when the publish began, and no data of the target lie in;
+        `now` is the target, where it was just looked at. Whoever recovers does not know what was there."""
         if self.replaced is None:
-            self.delete_unused(folder)
-            return
-        if any(is_within(location, folder) for location in data_of(self.session, self.entry.target)):
-            return
+            self.delete_unused(folder, now)
+        elif not self._has_data_in(folder, now):
+            self.delete_own(folder)
+
+    def delete_own(self, folder: str) -> None:
+        """Deletes the files of a folder that the target had when the publish began, and the folder where nothing else
+        lies in it. What has come there since is another writer's, also what comes at this moment, and what lies deeper
+        is another table's."""
         self.fence()
-        for name in self.store.contents(folder):
-            if name in self.replaced.own:
-                self.store.delete(f"{folder}/{name}")
+        root = self.entry.prior.location if self.entry.prior and self.entry.prior.location else folder
+        for file in [join(folder, name) for name in self.store.contents(folder)]:
+            if self.replaced is not None and path_from_root(file, root) in self.replaced.own:
+                self.store.delete(file)
         if not self.store.contents(folder):
-            self.delete(join(folder, "_SUCCESS"))
-            self.store.prune(folder)  # Whoever puts a file there at this moment keeps it.
-            if self.store.exists(folder) and not self.store.contents(folder):
-                self.delete(folder)
+            for name in filter(is_hidden, self.store.names(folder)):
+                self.store.delete(join(folder, name))
+            self.store.prune(folder)
 
     def bring_back(self) -> None:
         """Gives the old relation, which this publish has just put aside under a name that nobody else uses, its name
@@ -310,12 +304,15 @@ class JournaledPublication:
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
         """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
         at."""
+        if not self._has_data_in(location, now):
+            self.delete(location)
+
+    def _has_data_in(self, location: str, now: StoredTable | None) -> bool:
         if now is not None and now.location and not now.partition_by:
             held = [decode_uri(now.location)]
         else:
             held = data_of(self.session, self.entry.target)
-        if not any(is_within(one, location) for one in held):
-            self.delete(location)
+        return any(is_within(one, location) for one in held)
 
     def holder_of_staged(self) -> str | None:
         """The table that holds data among what was staged, where the target is another relation by now: what it was may

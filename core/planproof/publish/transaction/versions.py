@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator
 
-from planproof.publish.transaction.content import list_content
+from planproof.publish.transaction.content import list_content, list_table_files
 from planproof.publish.transaction.names import is_within, join, mark_of, parent
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.version_note import list_added, read_note, write_note
@@ -72,16 +72,28 @@ def drop_prior(publication: JournaledPublication, now: StoredTable | None = None
     entry, prior = publication.entry, publication.entry.prior
     if prior is None or publication.stored(entry.away) is None:
         return
+    is_version = publication.is_version(prior.location)
+    if prior.location is not None and (is_version or prior.managed):
+        publication.delete_replaced(prior.location, now)
     if publication.replaced is not None:
-        publication.count_others(publication.list_prior_files())
-    if prior.location is not None and publication.is_version(prior.location):
-        publication.delete_unused(prior.location, now)
-        sweep(publication, prior.location)
-    elif prior.location is not None and prior.managed:
-        publication.delete_replaced(prior.location)
+        publication.count_others(_list_prior_files(publication))
+    if prior.location is not None and is_version:
+        sweep(publication, prior.location, [prior.location])
     is_elsewhere = prior.managed and prior.location is not None and not is_within(prior.location, entry.native)
     if prior.kind == "table" and is_elsewhere and not publication.is_in_memory():
         # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
         # shows the default one. It passes on only a location that differs from the one it shows.
         publication.set_location(entry.away, f"{publication.away_home}_dropped")
     publication.drop(entry.away, prior.kind)
+
+
+def _list_prior_files(publication: JournaledPublication) -> list[str]:
+    """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's default
+    place."""
+    entry, prior = publication.entry, publication.entry.prior
+    files = list_table_files(publication.session, publication.store, publication.stored(entry.away))
+    names = list(files.own) if files else []
+    now = publication.location(entry.target)
+    if prior is not None and prior.location is not None and not (now and is_within(now, prior.location)):
+        names += publication.names_in(prior.location)
+    return names
