@@ -430,7 +430,7 @@ def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> No
     "text", ["'{}'", '"{}"', "`{}`", "--{}\n1", "/*{}*/ 1", "cast(1 as struct<a: int comment '{}'>)"]
 )
 def test_a_long_text_takes_little_memory(text: str, part: str) -> None:
-    """A literal of ten megabytes took more than a gigabyte to read, later one of as many escapes: 280 bytes for each."""
+    """A literal of ten megabytes took more than a gigabyte to read, later one of escapes: 280 bytes for each."""
     sql = f"select {text.format(part * 300_000)} as a"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with suppress(AnalysisError):
