@@ -308,7 +308,7 @@ def _bring_partitions_home(
 
     A partition stays where it is, as does its version, where another table has data there, or a partition at its place,
     or where an INSERT has ended that was under way when the partition left: these places are returned. So does one
-    whose place lies in another table's folder: with one more there, Spark may not read that table any more
+    whose place lies in another table's folder: Spark may not read that table any more with one folder more
     (CONFLICTING_DIRECTORY_STRUCTURES).
     """
     table, strays = session.table(note.table), list[str]()
