@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 TOO_LARGE = "PP113"
 _ON_TOP = (
-    "others changed, or may have changed, the table after planproof read it, and this publish was committed on top of it"
+    "others changed, or may have changed, the table after planproof read it, and this publish was committed on top of "
+    "it"
 )
 _OF_THE_WHOLE = ("PP507", "PP510", "PP511", "PP512", "PP513")
 _COMPARED_BY = {"files": "I5", "batches": "I2"}
