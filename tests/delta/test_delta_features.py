@@ -419,10 +419,11 @@ def test_a_replacement_costs_as_many_jobs_as_the_bare_one(delta: SparkSession, p
 
 
 def count_jobs(spark: SparkSession, work: Callable[[], Any]) -> int:
-    jobs = spark.sparkContext._jsc.sc().statusStore()  # type: ignore[attr-defined]
-    before = jobs.jobsList(None).size()
+    """The jobs that Spark numbered meanwhile; its list of them forgets the oldest."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[attr-defined]
+    before = int(scheduler.numTotalJobs())
     work()
-    return int(jobs.jobsList(None).size()) - int(before)
+    return int(scheduler.numTotalJobs()) - before
 
 
 def test_a_log_in_which_nothing_is_new_is_read_once(delta: SparkSession, place: str) -> None:

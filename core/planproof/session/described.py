@@ -100,8 +100,13 @@ def parse_lines(
         details.get("Partition Provider") == "Catalog",
         text=details.get("View Text"),
         created=details.get("Created Time"),
-        has_options=has_options(re.findall(r"[\[ ]([^=\]]+)=", details.get("Storage Properties", ""))),
+        has_options=has_options(_list_keys(details.get("Storage Properties", ""))),
     )
+
+
+def _list_keys(shown: str) -> list[str]:
+    """The keys of `[a=1, b=2]`."""
+    return [pair.partition("=")[0] for pair in shown.strip("[]").split(", ") if "=" in pair]
 
 
 def has_options(storage: Iterable[str]) -> bool:
