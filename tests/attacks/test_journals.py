@@ -249,6 +249,19 @@ def test_empty_folders_elsewhere_are_not_deleted(managed: bool, scene: Scene) ->
     assert empty.is_dir()
 
 
+@pytest.mark.parametrize("step", ["swap", "clean"])
+def test_no_note_is_written_where_an_entry_says_that_a_table_lay(step: str, scene: Scene) -> None:
+    """Recovery finishes the entry: the table lies where the publish was to put it."""
+    entry, table = replace(scene.entry(), content=None), f"`{scene.database}`.`t`"
+    scene.spark.sql(f"alter table {table} set location '{entry.stage_location}'")
+    scene.store.write(f"{entry.stage_location}/part.parquet", "rows")
+    before = sorted(scene.folder.rglob("*"))
+    scene.write(replace(entry, strategy="location", step=step, prior=Prior("table", False, str(scene.folder), False)))
+    [report] = Guard(scene.spark).recover(force=True)
+    assert [f.code for f in report.findings] == ["PP603"], report.findings
+    assert sorted(scene.folder.rglob("*")) == before
+
+
 def test_a_table_whose_folder_became_a_link_is_left_alone(scene: Scene) -> None:
     entry, table = scene.entry(), Path(scene.home) / "t"
     table.rename(f"{table}.moved")

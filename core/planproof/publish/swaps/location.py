@@ -62,7 +62,8 @@ class Location:
         if prior is not None and prior.location is not None:
             if prior.managed and is_within(prior.location, entry.native):
                 publication.delete_replaced(entry.native)
-            else:
+            elif publication.is_own or publication.is_version(prior.location):
+                # Where an external table lay, an entry may say any place of it: nothing is written there.
                 note_left(publication, prior.location)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]
