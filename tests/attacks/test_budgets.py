@@ -455,6 +455,8 @@ def test_a_type_of_a_source_is_soon_read_or_unknown(text: str, dbt_manifest: Any
 
 
 def test_a_source_costs_what_a_model_may(dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a process loads once is no model's cost.
+    check_project(read_project(dbt_manifest({"fine": {"sql": "select 1 as a"}})))
     monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.1, budget.BYTES))
     declared = f"struct<{', '.join(f'a{i}: int' for i in range(50_000))}>"
     model = {"sql": "select 1 as b from raw.orders", "parents": ["raw.orders"]}

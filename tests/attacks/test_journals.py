@@ -299,6 +299,21 @@ def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
         link.unlink()
 
 
+@pytest.mark.parametrize("name", ["", "journal", "locks"])
+def test_a_publish_writes_nothing_behind_a_link(name: str, scene: Scene) -> None:
+    theirs, state = scene.folder / f"of_{name}", Path(scene.home) / ".planproof"
+    theirs.mkdir()
+    before = scene.rows()
+    scene.store.delete(str(state))
+    link = state / name if name else state
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(theirs)
+    report = Guard(scene.spark).publish(Model(f"{scene.database}.t", "select 9 as id"))
+    link.unlink()
+    assert (report.outcome, "is a link" in str(report.error)) == ("failed", True), report.error
+    assert ([*theirs.iterdir()], scene.rows()) == ([], before)
+
+
 def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
     """A version in which no file lies yet is one that somebody's publish is writing."""
     lake = scene.folder / "__planproof"

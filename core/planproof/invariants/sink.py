@@ -44,7 +44,7 @@ def check(
 
 
 def _warn_of_first_run(finding: Finding) -> Finding:
-    message = f"{finding.message}: a first run and --full-refresh are refused, where the model makes the column"
+    message = f"{finding.message}; a first run or --full-refresh, which makes the column, is refused"
     return replace(finding, verdict=Verdict.WARNING, message=message)
 
 

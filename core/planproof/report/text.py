@@ -237,7 +237,7 @@ def render_panel(report: Report, others: Sequence[Report] = (), following: Seque
     if shown:
         parts += [*_render_reasons(report, shown), Text()]
     if left_out:
-        parts += [Text(f"and {format_count(left_out, 'other finding')}, which JSON has"), Text()]
+        parts += [Text(f"and {format_count(left_out, 'other finding')}: --format json lists all"), Text()]
     error = message.error if shown else describe_failure(report)
     if error:
         parts += [Text(_shorten(error)), Text()]

@@ -171,6 +171,13 @@ def link_in(location: str, above: str) -> str | None:
     return found
 
 
+def describe_link(link: str) -> str:
+    return (
+        f"{link} is a link, in the place of a folder of planproof's. Nothing behind it was touched. Find out who made "
+        "it, and delete it"
+    )
+
+
 def link_in_state(root: str) -> str | None:
     """A link in the place of a folder of planproof's state below a database's folder."""
     folders = [join(root, STATE, *name) for name in ((), ("journal",), ("leaving",), ("locks",), ("staged",))]

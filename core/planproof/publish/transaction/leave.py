@@ -357,6 +357,8 @@ def _sweep_folder(store: Store, holdings: Holdings, data: str, roots: Sequence[s
                 reports += _sweep_versions(store, holdings, file, force)
         except lock.Locked as refusal:
             reports.append(report_end("locked", file, str(refusal)))
+        except Refused as refusal:
+            reports.append(report_end("refused", file, str(refusal)))
     if not reports:
         store.prune(folder)
     return reports

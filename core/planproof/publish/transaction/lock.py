@@ -16,8 +16,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from planproof.publish.transaction.deletion import describe_link, link_in_state
 from planproof.publish.transaction.forms import read_form
-from planproof.publish.transaction.names import STATE, join
+from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.owner import Owner, begin, note_end
 from planproof.publish.transaction.states import Stopped
 from planproof.session.store import Store
@@ -124,8 +125,11 @@ def acquire(
 ) -> Lock:
     """The table's lock for `run`, taken over where its owner is dead or its lease is over; with `force` at once.
 
-    Raises `Locked` where another run holds it.
+    Raises `Locked` where another run holds it, and `Refused` for a link in the place of a folder of planproof's.
     """
+    link = link_in_state(root)
+    if link is not None:
+        raise Refused(describe_link(link))
     owner = Owner.here(run)
     begin(run)
     try:

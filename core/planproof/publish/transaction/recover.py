@@ -15,7 +15,7 @@ from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings, link_in_state
 from planproof.publish.transaction.journal import Journal, folder, list_publishes, read
 from planproof.publish.transaction.lock import Lock, Watch
-from planproof.publish.transaction.names import STATE, join
+from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.recovery import Claim, report_link
@@ -120,7 +120,7 @@ def _recover_table(asked: _Asked, root: str, slug: str) -> list[Report]:
         held = lock.acquire(asked.store, root, slug, run, slug, asked.force, asked.watch)
     except lock.Locked as refusal:
         return [_report_locked(asked, root, publish, refusal) for publish in found]
-    except SparkFailure as failure:
+    except (SparkFailure, Refused) as failure:
         return [report_end("unanswered", slug, str(failure)) for _ in found]
     try:
         return [settle_found(_Entry(asked, held, publish)) for publish in found]

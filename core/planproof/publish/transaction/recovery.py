@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from planproof.publish.transaction.deletion import describe_link
 from planproof.publish.transaction.lock import Evicted, Locked
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.owner import Owner
@@ -89,5 +90,4 @@ def settle(unfinished: Unfinished[Any], name: str = "?") -> Report:
 
 def report_link(link: str) -> Report:
     """The report on a link in the place of one of planproof's own folders."""
-    said = f"{link} is a link, in the place of a folder of planproof's. Nothing behind it was touched"
-    return report_end("disbelieved", "?", f"{said}. Find out who made it, and delete it")
+    return report_end("disbelieved", "?", describe_link(link))

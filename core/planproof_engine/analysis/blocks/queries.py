@@ -244,7 +244,7 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
     for cte in with_.ctes:
         name = cte.alias.name.text
         names = [c.text for c in cte.alias.columns]
-        if name.lower() in found and (found[name.lower()].name == name or not env.conf.before("4.1")):
+        if name.lower() in found and (found[name.lower()].name == name or not env.conf.before("4.2")):
             raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
             text = f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION."
