@@ -172,6 +172,7 @@ def link_in(location: str, above: str) -> str | None:
 
 
 def describe_link(link: str) -> str:
+    """What is said of a link in the place of a folder of planproof's, with the next step."""
     return (
         f"{link} is a link, in the place of a folder of planproof's. Nothing behind it was touched. Find out who made "
         "it, and delete it"
