@@ -235,8 +235,8 @@ def spinning(seconds: float) -> None:
 def test_another_thread_ends_with_its_budget(
     checked: Callable[..., dict[str, Report]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.5, budget.BYTES))
-    report = in_a_thread(lambda: checked("select " + " + ".join(["1"] * 100_000) + " as a"))["attack"]
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.1, budget.BYTES))
+    report = in_a_thread(lambda: checked("select " + " + ".join(["1"] * 300_000) + " as a"))["attack"]
     assert [(f.code, "seconds of the processor" in f.message) for f in report.findings] == [("PP113", True)]
 
 
@@ -244,7 +244,7 @@ def test_a_plan_without_a_project_ends_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.2, budget.BYTES))
     for run in (in_a_thread, lambda work: work()):
         with pytest.raises(Unknown, match="seconds of the processor"):
-            run(lambda: plan("select " + " + ".join(["1"] * 100_000) + " as a"))
+            run(lambda: plan("select " + " + ".join(["1"] * 300_000) + " as a"))
 
 
 def test_a_deep_thread_of_another_thread_ends_and_is_counted() -> None:
@@ -458,7 +458,7 @@ def test_a_source_costs_what_a_model_may(dbt_manifest: Any, monkeypatch: pytest.
     # What a process loads once is no model's cost.
     check_project(read_project(dbt_manifest({"fine": {"sql": "select 1 as a"}})))
     monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.1, budget.BYTES))
-    declared = f"struct<{', '.join(f'a{i}: int' for i in range(50_000))}>"
+    declared = f"struct<{', '.join(f'a{i}: int' for i in range(400_000))}>"
     model = {"sql": "select 1 as b from raw.orders", "parents": ["raw.orders"]}
     manifest = dbt_manifest({"m": model, "fine": {"sql": "select 1 as a"}}, sources={"raw.orders": {"a": declared}})
     reports = {report.model: report for report in check_project(read_project(manifest))}
