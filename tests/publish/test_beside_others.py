@@ -151,15 +151,24 @@ def test_who_is_evicted_once_its_rows_stand_says_so(
 ) -> None:
     """Whoever runs an append again for its report would have its rows twice."""
     for moment in ("before its last step", "after it"):
-        there, plain = place(name), JournaledPublication.step
+        there, plain, seen = place(name), JournaledPublication.step, list[str]()
 
         def step(
-            self: Any, step: str, moment: str = moment, there: Place = there, plain: Any = plain, **changes: Any
+            self: Any,
+            step: str,
+            moment: str = moment,
+            there: Place = there,
+            plain: Any = plain,
+            seen: list[str] = seen,
+            **changes: Any,
         ) -> None:
-            if step == "clean" and moment == "before its last step":
+            # The recovery takes this step, too.
+            is_owners = step == "clean" and step not in seen
+            seen.append(step)
+            if is_owners and moment == "before its last step":
                 Guard(there.other).recover(force=True)
             plain(self, step, **changes)
-            if step == "clean" and moment == "after it":
+            if is_owners and moment == "after it":
                 Guard(there.other).recover(force=True)
 
         with monkeypatch.context() as patch:
