@@ -66,11 +66,13 @@ class Publish(Generic[P]):
 
     def run(self) -> bool:
         """Whether the publish came to its end; False where the audit forbids it. Raises `Evicted`, `Unsettled`, and
-        what stopped it otherwise. Who is evicted after the commit has published: what is left to do, another does."""
+        what stopped it otherwise. Who is evicted and whose rows stand for good has published: what is left to do, another
+        does, and a run that is told to fail would add its rows once more."""
         try:
             return self._carry_out_or_settle()
         except Evicted as eviction:
-            if STATES[self.publication.entry.step].target is Target.NEW:
+            is_through = STATES[self.publication.entry.step].target is Target.NEW
+            if is_through or self.steps.format.is_published(self.publication):
                 self.job.draft.add(tell("finished", f"{self.job.model.name} was published, and then {eviction}"))
                 return True
             late = self.steps.format.find_late_rows(self.publication)

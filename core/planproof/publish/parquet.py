@@ -72,11 +72,13 @@ class Parquet:
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
 
+    def is_published(self, publication: JournaledPublication) -> bool:
+        """Where bad rows were set apart, who has settled the publish may have taken them back."""
+        return publication.journal.is_closed() and publication.entry.quarantine is None and _is_there(publication)
+
     def find_late_rows(self, publication: JournaledPublication) -> str:
-        entry = publication.entry
         with suppress(SparkFailure, AnalysisError):  # The table may be gone.
-            is_open = STATES[entry.step].target is Target.EITHER
-            if publication.is_committed() or (is_open and STRATEGIES[entry.strategy].is_swapped(publication)):
+            if _is_there(publication):
                 return "there"
             return ", ".join(f"in the partition {name}" for name in list_switched(publication))
         return ""
@@ -99,6 +101,15 @@ class Parquet:
                 f"{publication.entry.model} was not published; {found}, and run the model again", transient=True
             )
         return ending
+
+
+def _is_there(publication: JournaledPublication) -> bool:
+    """Whether the target holds all that was staged."""
+    entry = publication.entry
+    with suppress(SparkFailure, AnalysisError):  # The table may be gone.
+        is_open = STATES[entry.step].target is Target.EITHER
+        return publication.is_committed() or (is_open and STRATEGIES[entry.strategy].is_swapped(publication))
+    return False
 
 
 def _report_replaced(publication: JournaledPublication) -> Finding:

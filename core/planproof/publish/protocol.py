@@ -56,8 +56,12 @@ class Format(Protocol[P]):
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
 
+    def is_published(self, publication: P) -> bool:
+        """Whether the target holds all that an evicted publish has staged, and nobody is about to take it back."""
+
     def find_late_rows(self, publication: P) -> str:
-        """Where the target holds new rows of an evicted publish, by a call that was under way; empty for nowhere."""
+        """Where the target holds some of an evicted publish's rows, or all that somebody may take back; empty for
+        nowhere."""
 
     def describe(self, job: Job, publication: P) -> None:
         """Gives a table that has just been published what the publish itself could not: comment and properties."""

@@ -59,8 +59,8 @@ class DeltaLake(NotedFormat[DeltaPublication]):
         """Of the same table, what was staged on another version is not committed (`Moved`)."""
         publication.refuse_another()
 
-    def find_late_rows(self, publication: DeltaPublication) -> str:
-        return "there" if publication.is_committed() else ""
+    def is_published(self, publication: DeltaPublication) -> bool:
+        return publication.is_committed()
 
     def is_exchanged(self, publication: DeltaPublication) -> bool:
         return not publication.is_committed()

@@ -39,8 +39,9 @@ class _Committed(NotedFormat[IcebergPublication]):
     def refuse_changed(self, publication: IcebergPublication) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
 
-    def find_late_rows(self, publication: IcebergPublication) -> str:
-        return ""
+    def is_published(self, publication: IcebergPublication) -> bool:
+        """No: whoever is evicted sees it before the commit, which is one call."""
+        return False
 
     def is_exchanged(self, publication: IcebergPublication) -> bool:
         return publication.transaction.is_exchanged()

@@ -204,6 +204,10 @@ class Journal:
         """Step `name` begins. It changes nothing that would have to be undone, so that no file is written."""
         self.entry = replace(self.entry, step=name, **changes)
 
+    def is_closed(self) -> bool:
+        """Whether the publish was settled, by whomever."""
+        return not _list_numbers(self.store, self.entry.root, self.publish)
+
     def close(self) -> None:
         """Deletes every entry, the last one last."""
         for number in _list_numbers(self.store, self.entry.root, self.publish):

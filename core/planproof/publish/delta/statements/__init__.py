@@ -44,8 +44,8 @@ class ByStatements(NotedFormat[StatementPublication]):
     def refuse_changed(self, publication: StatementPublication) -> None:
         publication.refuse_another()
 
-    def find_late_rows(self, publication: StatementPublication) -> str:
-        return "there" if publication.is_committed() else ""
+    def is_published(self, publication: StatementPublication) -> bool:
+        return publication.is_committed()
 
     def is_exchanged(self, publication: StatementPublication) -> bool:
         return not publication.is_committed()
