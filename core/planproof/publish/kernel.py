@@ -66,8 +66,8 @@ class Publish(Generic[P]):
 
     def run(self) -> bool:
         """Whether the publish came to its end; False where the audit forbids it. Raises `Evicted`, `Unsettled`, and
-        what stopped it otherwise. Who is evicted and whose rows stand for good has published: what is left to do, another
-        does, and a run that is told to fail would add its rows once more."""
+        what stopped it otherwise. Who is evicted and whose rows stand for good has published: what is left to do,
+        another does, and a run that is told to fail would add its rows once more."""
         try:
             return self._carry_out_or_settle()
         except Evicted as eviction:
