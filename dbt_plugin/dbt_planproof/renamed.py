@@ -1,7 +1,7 @@
 """A table that dbt renames keeps its rows.
 
-Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable). Files in a version
-directory are not moved, so that the table would read as empty.
+Over Hive's metastore Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable).
+Files in a version directory are not moved, so that the table would read as empty.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bo
     if why_unreachable(reach.method) is not None or reach.find_refusal() is not None:
         return False
     try:
-        stored = reach.open_session().registered_table(quote_parts(old))
+        session = reach.open_session()
+        stored = session.registered_table(quote_parts(old))
     except (AnalysisError, SparkFailure):
         return False
     if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
         return False
+    if session.setting("spark.sql.catalogImplementation") == "in-memory":
+        return False  # It moves the files to the new name's folder (InMemoryCatalog.renameTable).
     adapter.execute_now(statement.text)
     # Spark renames a table within its database.
     named = quote_parts((*old[:-1], new[-1]))

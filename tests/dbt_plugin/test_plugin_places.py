@@ -86,26 +86,27 @@ def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "managed", "moved"),
+    ("location", "managed", "catalog", "moved"),
     [
-        ("file:/w/s.db/__planproof/t/0a1b2c3d.r_1", True, True),
-        ("file:/w/s.db/t", True, False),
-        ("file:/w/x", False, False),
+        ("file:/w/s.db/__planproof/t/0a1b2c3d.r_1", True, "hive", True),
+        ("file:/w/s.db/__planproof/t/0a1b2c3d.r_1", True, "in-memory", False),
+        ("file:/w/s.db/t", True, "hive", False),
+        ("file:/w/x", False, "hive", False),
     ],
 )
-def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool, moved: bool) -> None:
+def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool, catalog: str, moved: bool) -> None:
     """Spark gives a managed table the path of its new name, and leaves what lies in a version directory."""
     ran: list[str] = []
     adapter: Any = SimpleNamespace(execute_now=ran.append)
     stored = StoredTable("s.t", "table", PhysicalSchema(), (), "parquet", location, managed, {})
-    session = SimpleNamespace(registered_table={"`s`.`t`": stored}.get)
+    setting = {"spark.sql.catalogImplementation": catalog}.get
+    session = SimpleNamespace(registered_table={"`s`.`t`": stored}.get, setting=setting)
     reach: Any = SimpleNamespace(method="session", find_refusal=lambda: None, open_session=lambda: session)
     sql = "alter table s.t rename to s.u"
     assert rename_with_rows(adapter, reach, read_head(sql)) is moved
     assert ran == ([sql, f"alter table `s`.`u` set location '{location}'"] if moved else [])
 
 
-@pytest.mark.conformance
 def test_a_renamed_table_keeps_its_rows(dbt: Any) -> None:
     """Spark looks for a managed table's files in a folder of its new name."""
     rename = """
