@@ -490,3 +490,28 @@ def test_a_chain_of_ephemeral_models_is_looked_at_once(dbt_manifest: Any) -> Non
     began = time.process_time()
     assert {node.name for model in project.models for node in project.stored_parents(model)} == {"t"}
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("kind", ["a chain", "a hub", "a growing chain"])
+def test_what_ephemeral_models_stand_for_is_no_product(kind: str, dbt_manifest: Any) -> None:
+    """A megabyte that names each parent once had a check of 20 seconds, and 100 MB of a report."""
+    inner = {"sql": "select 1 as id", "config": {"materialized": "ephemeral"}}
+    sources, many = {f"raw.s{i}": {"id": "int"} for i in range(1500)}, range(1500)
+    if kind == "a chain":
+        models = {f"e{i}": {**inner, "parents": [f"e{i - 1}"] if i else list(sources)} for i in many}
+    elif kind == "a growing chain":
+        models = {f"e{i}": {**inner, "parents": [f"raw.s{i}", *([f"e{i - 1}"] if i else [])]} for i in many}
+    else:
+        models = {"hub": {**inner, "parents": list(sources)}}
+        models |= {f"e{i}": {"sql": "select 1 as id", "parents": ["hub"]} for i in many}
+    few = {"few": {**inner, "parents": ["raw.s0"]}, "healthy": {"sql": "select id from raw.s0", "parents": ["few"]}}
+    project = read_project(dbt_manifest({**models, **few}, sources))
+    began = time.process_time()
+    found = {report.model.rpartition(".")[2]: report for report in check_project(project)}
+    assert time.process_time() - began < SECONDS
+    assert (found["healthy"].verdict, list(found["healthy"].details.inputs)) == (Verdict.PROVED, ["raw.s0"])
+    last = found["e1499"]
+    assert (last.outcome, last.verdict) == ("checked", Verdict.UNPROVED)
+    assert [(f.code, "by way of ephemeral models" in f.message) for f in last.findings] == [("PP113", True)]
+    assert len(render(run_report("check", list(found.values()), datetime.now(timezone.utc)), "json")) < 2**25
+    assert len(project.stored_parents(project.nodes["model.shop.e1499"])) == 1500, "a run waits for all of them"
