@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from planproof.cli.options import parse_vars
 from planproof.project.check import check_project
 from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
@@ -369,6 +370,15 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="neither YAML nor JSON"):
         load_file(tmp_path / "profiles.yml")
     assert Promises(tmp_path)._read_models("models/m.yml") == {}
+
+
+def test_days_of_yaml_are_read_as_they_are_written() -> None:
+    """Of 200,000 of them each was matched, and made: five seconds on a busy machine, and a day in `--vars` was none
+    that dbt could be told of."""
+    began = time.process_time()
+    assert load_yaml("- 2024-01-01T00:00:00.5Z\n" * 200_000) == ["2024-01-01T00:00:00.5Z"] * 200_000
+    assert time.process_time() - began < SECONDS
+    assert parse_vars("{from: 2024-01-01, to: !!timestamp 2024-01-02}") == {"from": "2024-01-01", "to": "2024-01-02"}
 
 
 def test_keys_that_are_alike_to_python_end_with_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

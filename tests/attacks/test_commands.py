@@ -189,3 +189,14 @@ def test_infer_reads_no_path_that_is_none(name: str, home: Path, dbt_manifest: A
         write(home / "target/manifest.json", dbt_manifest({"m": {"sql": "select 1 as id", **form}}))
         for words in (["infer", "--dry-run"], ["infer"], ["explain", "m"], ["check", "--no-cache"]):
             said(*words)
+
+
+@pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)], ids=["of JSON", "of an argument"])
+def test_half_a_character_in_a_column_is_quoted(half: str, home: Path, dbt_manifest: Any) -> None:
+    """YAML has no such character as it is: it is written out."""
+    write(home / "target/manifest.json", dbt_manifest({"m": {"sql": f"select 1 as `a{half}`, 2 as `2024-01-01`"}}))
+    said("infer")
+    written = (home / "models/_models.yml").read_text()
+    assert f'name: "a\\u{ord(half):04X}"' in written
+    assert 'name: "2024-01-01"' in written, "dbt would read a day"
+    assert "--vars: is no YAML" in said("run", "--vars", f"{{a: {half}}}")

@@ -17,7 +17,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
 from planproof.project.kept_lines import keep_own_lines, keep_tail
 from planproof.project.reads import read_content
-from planproof.project.yaml_text import load_yaml, refuse_large
+from planproof.project.yaml_text import is_plain, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, fold_name
 
@@ -185,12 +185,8 @@ def _add_column(file: Path, form: Any, column: InferredColumn) -> list[str]:
 
 def _quote_name(name: str) -> str:
     """A name that dbt reads back as one: its YAML is 1.1, where a plain `no` is false."""
-    try:
-        plain = load_yaml(name) == name
-    except PlainYAMLError:
-        plain = False
     quoted: str = DoubleQuotedScalarString(name)
-    return name if plain else quoted
+    return name if is_plain(name) else quoted
 
 
 def _find_mapping(file: Path, form: Any, key: str) -> Any:

@@ -20,8 +20,16 @@ MOST_DIGITS = 3500
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_TIME = "tag:yaml.org,2002:timestamp"
+
+
 class _Values(_LOADER):  # type: ignore[misc,valid-type]
-    """The same, with numbers that are not endless."""
+    """The same, with numbers that are not endless, and times as they are written: to know and make each takes longer
+    than to read it, and nothing here reckons with them."""
+
+    yaml_implicit_resolvers = {
+        first: [one for one in found if one[0] != _TIME] for first, found in _LOADER.yaml_implicit_resolvers.items()
+    }
 
 
 def _make_number(kind: str) -> Any:
@@ -35,6 +43,7 @@ def _make_number(kind: str) -> Any:
     return construct
 
 
+_Values.add_constructor(_TIME, _LOADER.yaml_constructors["tag:yaml.org,2002:str"])
 for _kind in ("int", "float"):
     _Values.add_constructor(f"tag:yaml.org,2002:{_kind}", _make_number(_kind))
 
@@ -53,6 +62,15 @@ def load_yaml(text: str) -> Any:
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from error
 
 
+def is_plain(text: str) -> bool:
+    """Whether YAML without quotes reads the text as itself: no number, no day, no `no`."""
+    try:
+        found = load_yaml_nodes(text)
+    except yaml.YAMLError:
+        return False
+    return isinstance(found, yaml.ScalarNode) and (found.tag, found.value) == ("tag:yaml.org,2002:str", text)
+
+
 def load_yaml_nodes(text: str) -> Any:
     """Its nodes, with their places; None where it has none. Raises `yaml.YAMLError`."""
     refuse_large(text)
@@ -64,6 +82,10 @@ def refuse_large(text: str) -> None:
     made."""
     if len(text) > MOST_BYTES:
         raise yaml.YAMLError(f"has more than {MOST_BYTES:,} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # An argument, or a name of JSON's, may hold half of one.
+        raise yaml.YAMLError(f"holds half a character: {error}") from error
     known: dict[str, int] = {}
     # The values within each place that is open, and the anchor of that place.
     opened: list[tuple[int, str | None]] = [(0, None)]
