@@ -373,8 +373,7 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_days_of_yaml_are_read_as_they_are_written() -> None:
-    """Of 200,000 of them each was matched, and made: five seconds on a busy machine, and a day in `--vars` was none
-    that dbt could be told of."""
+    """200,000 of them are soon read; and a day in `--vars` was none that dbt could be told of."""
     began = time.process_time()
     assert load_yaml("- 2024-01-01T00:00:00.5Z\n" * 200_000) == ["2024-01-01T00:00:00.5Z"] * 200_000
     assert time.process_time() - began < SECONDS

@@ -17,19 +17,17 @@ MOST_VALUES = 300_000
 MOST_LEVELS = 100
 MOST_DIGITS = 3500
 """Characters of a number: what it stands for, in hexadecimal too, can be printed, and `1:1:1:...` is soon computed."""
+_DAY = "tag:yaml.org,2002:timestamp"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-_TIME = "tag:yaml.org,2002:timestamp"
-
-
 class _Values(_LOADER):  # type: ignore[misc,valid-type]
-    """The same, with numbers that are not endless, and times as they are written: to know and make each takes longer
-    than to read it, and nothing here reckons with them."""
+    """The same, with numbers that are not endless, and days as they are written, which JSON can tell dbt."""
 
-    yaml_implicit_resolvers = {
-        first: [one for one in found if one[0] != _TIME] for first, found in _LOADER.yaml_implicit_resolvers.items()
-    }
+
+def _make_day(loader: Any, node: Any) -> Any:
+    _LOADER.yaml_constructors[_DAY](loader, node)  # Raises ValueError for one that no month has.
+    return node.value
 
 
 def _make_number(kind: str) -> Any:
@@ -43,7 +41,7 @@ def _make_number(kind: str) -> Any:
     return construct
 
 
-_Values.add_constructor(_TIME, _LOADER.yaml_constructors["tag:yaml.org,2002:str"])
+_Values.add_constructor(_DAY, _make_day)
 for _kind in ("int", "float"):
     _Values.add_constructor(f"tag:yaml.org,2002:{_kind}", _make_number(_kind))
 
