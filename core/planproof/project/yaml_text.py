@@ -78,12 +78,7 @@ def load_yaml_nodes(text: str) -> Any:
 def refuse_large(text: str) -> None:
     """Raises `yaml.YAMLError` for more than the limits above: told from the events of the text, of which nothing is
     made."""
-    if len(text) > MOST_BYTES:
-        raise yaml.YAMLError(f"has more than {MOST_BYTES:,} characters")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # An argument, or a name of JSON's, may hold half of one.
-        raise yaml.YAMLError(f"holds half a character: {error}") from error
+    _refuse_characters(text)
     known: dict[str, int] = {}
     # The values within each place that is open, and the anchor of that place.
     opened: list[tuple[int, str | None]] = [(0, None)]
@@ -110,3 +105,12 @@ def refuse_large(text: str) -> None:
         opened[-1] = within + size, name
         if within + size > MOST_VALUES:
             raise yaml.YAMLError(f"has more than {MOST_VALUES:,} values, those of an alias counted wherever it stands")
+
+
+def _refuse_characters(text: str) -> None:
+    if len(text) > MOST_BYTES:
+        raise yaml.YAMLError(f"has more than {MOST_BYTES:,} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # An argument, or a name of JSON's, may hold half of one.
+        raise yaml.YAMLError(f"holds half a character: {error}") from error
