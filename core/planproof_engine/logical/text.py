@@ -5,7 +5,6 @@ from __future__ import annotations
 from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.logical import nodes as p
 
-
 _DEEPEST = 100
 """Levels that are indented: the text of a union of thousands would be blanks."""
 
