@@ -19,9 +19,11 @@ import pytest
 import yaml
 
 from planproof.cli.options import parse_vars
+from planproof.limits import Limits
 from planproof.project.check import check_project
 from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
+from planproof.project.infer import infer_project
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
@@ -524,3 +526,30 @@ def test_what_ephemeral_models_stand_for_is_no_product(kind: str, dbt_manifest: 
     assert [(f.code, "by way of ephemeral models" in f.message) for f in last.findings] == [("PP113", True)]
     assert len(render(run_report("check", list(found.values()), datetime.now(timezone.utc)), "json")) < 2**25
     assert len(project.stored_parents(project.nodes["model.shop.e1499"])) == 1500, "a run waits for all of them"
+
+
+@pytest.mark.parametrize("count", [20_000, 100_000])
+def test_a_wide_table_is_inferred_soon(count: int, dbt_manifest: Any) -> None:
+    """Its names were listed once for each of them: twenty minutes for 100,000."""
+    columns = {f"c{i}": "int" for i in range(count)}
+    project = read_project(
+        dbt_manifest({"m": {"sql": "select * from raw.t", "parents": ["raw.t"]}}, {"raw.t": columns})
+    )
+    began = time.process_time()
+    [found] = infer_project(project)
+    assert time.process_time() - began < 3 * SECONDS
+    assert (
+        len(found.columns) == count or "budget for one model" in str(found.reason) or "not known" in str(found.reason)
+    )
+    if count == 20_000:
+        assert time.process_time() - began < SECONDS
+        assert len(found.columns) == count
+
+
+@pytest.mark.parametrize("within", ["9" * 5000 + "h", "9" * 9 + "d", "36601d"])
+def test_an_age_reaches_back_a_hundred_years(within: str, checked: Callable[..., dict[str, Report]]) -> None:
+    """The first ended the check of all models, the second a run: no calendar has that day."""
+    settings = {"limits": {"fresh": {"column": "a", "within": within}}}
+    with pytest.raises(ProjectError, match="not an age such as"):
+        checked("select current_timestamp() as a", config={"meta": {"planproof": settings}})
+    assert Limits.of({"fresh": {"column": "a", "within": "36600d"}}, "limits").fresh[0].seconds == 36_600 * 86_400

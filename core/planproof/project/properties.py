@@ -158,7 +158,8 @@ def _compare_order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> l
     """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
     wanted = [fold_name(column.name) for column in columns]
     stand = [fold_name(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
-    stand = [name for name in stand if name in wanted]
+    known = set(wanted)
+    stand = [name for name in stand if name in known]
     if stand == wanted:
         return []
     return [
