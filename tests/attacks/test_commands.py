@@ -223,3 +223,10 @@ def test_a_deep_query_is_explained(options: list[str], name: str, home: Path, db
     assert time.process_time() - began < 5
     assert "a" in shown
     assert len(shown) < 5_000_000
+
+
+@pytest.mark.parametrize("selector", ["9" * 5000 + "+m", "m+" + "9" * 5000, "+" * 5000, "*" * 5000, "m," * 5000])
+def test_a_selector_of_thousands_of_characters_is_read_or_refused(selector: str, home: Path) -> None:
+    """The Action's input of that name may be another job's text."""
+    for option in ("--select", "--exclude"):
+        said("check", "--no-cache", option, selector)
