@@ -3,6 +3,7 @@ the name of the budget, and soon."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import threading
@@ -547,3 +548,17 @@ def test_an_age_reaches_back_a_hundred_years(within: str, checked: Callable[...,
     with pytest.raises(ProjectError, match="not an age such as"):
         checked("select current_timestamp() as a", config={"meta": {"planproof": settings}})
     assert Limits.of({"fresh": {"column": "a", "within": "36600d"}}, "limits").fresh[0].seconds == 36_600 * 86_400
+
+
+def test_names_of_megabytes_are_not_handed_on(dbt_manifest: Any) -> None:
+    """Twenty readers of twenty such columns had a report of two gigabytes."""
+    wide = {"sql": "select " + ", ".join(f"1 as `{chr(97 + i) * 10**6}`" for i in range(20))}
+    models = {"m": wide, **{f"r{i}": {"sql": "select * from shop.m", "parents": ["m"]} for i in range(20)}}
+    began = time.process_time()
+    reports = check_project(read_project(dbt_manifest({**models, "healthy": {"sql": "select 1 as id"}})))
+    assert time.process_time() - began < SECONDS
+    found = {report.model.rpartition(".")[2]: report for report in reports}
+    assert found.pop("healthy").verdict is Verdict.PROVED
+    assert {report.verdict for report in found.values()} == {Verdict.UNPROVED}
+    assert "4,000,000 characters together" in found["m"].findings[0].message
+    assert sum(len(json.dumps(report.to_dict(), default=str)) for report in reports) < 2**25
