@@ -14,7 +14,9 @@ from planproof_engine.records import record
 
 _PERCENT = r"([+-]?\d+(?:\.\d+)?)\s*%"
 _CHANGE = rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?"
-_WITHIN = r"(\d+)\s*(m|h|d)"
+_WITHIN = r"(\d{1,9})\s*(m|h|d)"
+_LONGEST = 100 * 366 * 86400
+"""Seconds of an age: no calendar reaches back for ever."""
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
@@ -150,6 +152,7 @@ def _read_fresh(given: Any, where: str) -> Fresh:
     if not isinstance(column, str) or not column:
         raise LimitError(f"{where}.column: {column!r} is not the name of a column")
     found = re.fullmatch(_WITHIN, str(said).strip())
-    if found is None:
-        raise LimitError(f"{where}.within: {said!r} is not an age such as 90m, 26h or 2d")
-    return Fresh(column, int(found[1]) * _SECONDS[found[2]], str(said).strip())
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0
+    if found is None or seconds > _LONGEST:
+        raise LimitError(f"{where}.within: {said!r} is not an age such as 90m, 26h or 2d, of a hundred years at most")
+    return Fresh(column, seconds, str(said).strip())

@@ -13,7 +13,7 @@ from planproof_engine.analysis.blocks.queries import bind_query, bind_whole
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import find_unresolved_routine
-from planproof_engine.analysis.growth import Growth
+from planproof_engine.analysis.growth import Growth, refuse_long_names
 from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.refusals.earlier import (
@@ -194,6 +194,7 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
         raise _translate_error(error, env) from None
     try:
         root = bind_whole(tree, env)
+        refuse_long_names(c.name for c in root.output)
     except AnalysisError as error:
         earlier = (
             find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_miswritten_hint(tree, env)

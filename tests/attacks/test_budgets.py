@@ -3,6 +3,7 @@ the name of the budget, and soon."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import threading
@@ -18,9 +19,12 @@ from typing import Any
 import pytest
 import yaml
 
+from planproof.cli.options import parse_vars
+from planproof.limits import Limits
 from planproof.project.check import check_project
 from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
+from planproof.project.infer import infer_project
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
@@ -371,6 +375,14 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     assert Promises(tmp_path)._read_models("models/m.yml") == {}
 
 
+def test_days_of_yaml_are_read_as_they_are_written() -> None:
+    """200,000 of them are soon read; and a day in `--vars` was none that dbt could be told of."""
+    began = time.process_time()
+    assert load_yaml("- 2024-01-01T00:00:00.5Z\n" * 200_000) == ["2024-01-01T00:00:00.5Z"] * 200_000
+    assert time.process_time() - began < SECONDS
+    assert parse_vars("{from: 2024-01-01, to: !!timestamp 2024-01-02}") == {"from": "2024-01-01", "to": "2024-01-02"}
+
+
 def test_keys_that_are_alike_to_python_end_with_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole numbers that have one hash: each is compared with all that stand before it."""
     monkeypatch.setattr("planproof.project.yaml_text.MOST_SECONDS", 0.3)
@@ -490,3 +502,63 @@ def test_a_chain_of_ephemeral_models_is_looked_at_once(dbt_manifest: Any) -> Non
     began = time.process_time()
     assert {node.name for model in project.models for node in project.stored_parents(model)} == {"t"}
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("kind", ["a chain", "a hub", "a growing chain"])
+def test_what_ephemeral_models_stand_for_is_no_product(kind: str, dbt_manifest: Any) -> None:
+    """A megabyte that names each parent once had a check of 20 seconds, and 100 MB of a report."""
+    inner = {"sql": "select 1 as id", "config": {"materialized": "ephemeral"}}
+    sources, many = {f"raw.s{i}": {"id": "int"} for i in range(1500)}, range(1500)
+    if kind == "a chain":
+        models = {f"e{i}": {**inner, "parents": [f"e{i - 1}"] if i else list(sources)} for i in many}
+    elif kind == "a growing chain":
+        models = {f"e{i}": {**inner, "parents": [f"raw.s{i}", *([f"e{i - 1}"] if i else [])]} for i in many}
+    else:
+        models = {"hub": {**inner, "parents": list(sources)}}
+        models |= {f"e{i}": {"sql": "select 1 as id", "parents": ["hub"]} for i in many}
+    few = {"few": {**inner, "parents": ["raw.s0"]}, "healthy": {"sql": "select id from raw.s0", "parents": ["few"]}}
+    project = read_project(dbt_manifest({**models, **few}, sources))
+    began = time.process_time()
+    found = {report.model.rpartition(".")[2]: report for report in check_project(project)}
+    assert time.process_time() - began < SECONDS
+    assert (found["healthy"].verdict, list(found["healthy"].details.inputs)) == (Verdict.PROVED, ["raw.s0"])
+    last = found["e1499"]
+    assert (last.outcome, last.verdict) == ("checked", Verdict.UNPROVED)
+    assert [(f.code, "by way of ephemeral models" in f.message) for f in last.findings] == [("PP113", True)]
+    assert len(render(run_report("check", list(found.values()), datetime.now(timezone.utc)), "json")) < 2**25
+    assert len(project.stored_parents(project.nodes["model.shop.e1499"])) == 1500, "a run waits for all of them"
+
+
+def test_a_wide_table_is_inferred_soon(dbt_manifest: Any) -> None:
+    """Its names were listed once for each of them: twenty minutes for 100,000."""
+    columns = {f"c{i}": "int" for i in range(20_000)}
+    project = read_project(
+        dbt_manifest({"m": {"sql": "select * from raw.t", "parents": ["raw.t"]}}, {"raw.t": columns})
+    )
+    began = time.process_time()
+    [found] = infer_project(project)
+    assert time.process_time() - began < SECONDS
+    assert len(found.columns) == 20_000
+
+
+@pytest.mark.parametrize("within", ["9" * 5000 + "h", "9" * 9 + "d", "36601d"])
+def test_an_age_reaches_back_a_hundred_years(within: str, checked: Callable[..., dict[str, Report]]) -> None:
+    """The first ended the check of all models, the second a run: no calendar has that day."""
+    settings = {"limits": {"fresh": {"column": "a", "within": within}}}
+    with pytest.raises(ProjectError, match="not an age such as"):
+        checked("select current_timestamp() as a", config={"meta": {"planproof": settings}})
+    assert Limits.of({"fresh": {"column": "a", "within": "36600d"}}, "limits").fresh[0].seconds == 36_600 * 86_400
+
+
+def test_names_of_megabytes_are_not_handed_on(dbt_manifest: Any) -> None:
+    """Twenty readers of twenty such columns had a report of two gigabytes."""
+    wide = {"sql": "select " + ", ".join(f"1 as `{chr(97 + i) * 10**6}`" for i in range(20))}
+    models = {"m": wide, **{f"r{i}": {"sql": "select * from shop.m", "parents": ["m"]} for i in range(20)}}
+    began = time.process_time()
+    reports = check_project(read_project(dbt_manifest({**models, "healthy": {"sql": "select 1 as id"}})))
+    assert time.process_time() - began < SECONDS
+    found = {report.model.rpartition(".")[2]: report for report in reports}
+    assert found.pop("healthy").verdict is Verdict.PROVED
+    assert {report.verdict for report in found.values()} == {Verdict.UNPROVED}
+    assert "4,000,000 characters together" in found["m"].findings[0].message
+    assert sum(len(json.dumps(report.to_dict(), default=str)) for report in reports) < 2**25

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -189,3 +190,43 @@ def test_infer_reads_no_path_that_is_none(name: str, home: Path, dbt_manifest: A
         write(home / "target/manifest.json", dbt_manifest({"m": {"sql": "select 1 as id", **form}}))
         for words in (["infer", "--dry-run"], ["infer"], ["explain", "m"], ["check", "--no-cache"]):
             said(*words)
+
+
+@pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)], ids=["of JSON", "of an argument"])
+def test_half_a_character_in_a_column_is_quoted(half: str, home: Path, dbt_manifest: Any) -> None:
+    """YAML has no such character as it is: it is written out."""
+    write(home / "target/manifest.json", dbt_manifest({"m": {"sql": f"select 1 as `a{half}`, 2 as `2024-01-01`"}}))
+    said("infer")
+    written = (home / "models/_models.yml").read_text()
+    assert f'name: "a\\u{ord(half):04X}"' in written
+    assert 'name: "2024-01-01"' in written, "dbt would read a day"
+    assert "--vars: is no YAML" in said("run", "--vars", f"{{a: {half}}}")
+
+
+DEEP = {
+    "a sum": "select " + " + ".join(["1"] * 3000) + " as a",
+    "a union": " union all ".join(f"select {i} as a" for i in range(2000)),
+    "joins": "select 1 as a from " + " cross join ".join(f"(select 1 as a) t{i}" for i in range(300)),
+    "pipes": "from (select 1 as a) " + "|> where a > 0 " * 1000,
+    "loops": "select 1 as a from (select 1 as a) t "
+    + " ".join(f"lateral view explode(array(1)) e{i} as x{i}" for i in range(300)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("options", [[], ["--plan"], ["--sql"], ["--rewrites"], ["--sql", "--rewrites", "--json"]])
+def test_a_deep_query_is_explained(options: list[str], name: str, home: Path, dbt_manifest: Any) -> None:
+    """It was an error of planproof's own; and its text would have been half a gigabyte of blanks."""
+    write(home / "target/manifest.json", dbt_manifest({"m": {"sql": DEEP[name]}}))
+    began = time.process_time()
+    shown = said("explain", "m", *options)
+    assert time.process_time() - began < 5
+    assert "a" in shown
+    assert len(shown) < 5_000_000
+
+
+@pytest.mark.parametrize("selector", ["9" * 5000 + "+m", "m+" + "9" * 5000, "+" * 5000, "*" * 5000, "m," * 5000])
+def test_a_selector_of_thousands_of_characters_is_read_or_refused(selector: str, home: Path) -> None:
+    """The Action's input of that name may be another job's text."""
+    for option in ("--select", "--exclude"):
+        said("check", "--no-cache", option, selector)

@@ -154,6 +154,34 @@ def test_yaml_that_lies_elsewhere_is_not_compared(patch: str, home: Path, dbt_ma
     assert Files(project).find_change(project.nodes["model.shop.m"]) is None
 
 
+def test_yaml_that_is_swapped_for_a_link_is_not_read(
+    home: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it was found to lie in the project, and before it is read."""
+    (home.parent / "other.yml").write_text("models: [{name: m, columns: [{name: hunter2}]}]")
+    (home / "models").mkdir()
+    (home / "models" / "m.sql").write_text("select 1 as a")
+    inner = home / "models" / "m.yml"
+    inner.write_text("models: [{name: m}]")
+    node = {"sql": "select 1 as a", "raw_code": "select 1 as a", "patch_path": "shop://models/m.yml"}
+    project = replace(read_project(dbt_manifest({"m": node})), directory=home)
+    plain = Files._find_newer_yaml
+    for made in (lambda: inner.symlink_to(home.parent / "other.yml"), lambda: os.mkfifo(inner)):
+
+        def swapped(files: Files, name: str, directory: Path, made: Any = made) -> Path | None:
+            found = plain(files, name, directory)
+            inner.unlink()
+            made()
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Files, "_find_newer_yaml", swapped)
+            found = Files(project).find_change(project.nodes["model.shop.m"])
+        assert "hunter2" not in str(found)
+        inner.unlink()
+        inner.write_text("models: [{name: m}]")
+
+
 def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path, dbt_manifest: Any) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for folder in (home / "data", home.parent / "data"):

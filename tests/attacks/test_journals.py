@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attacked_database import RUN, Scene
@@ -22,7 +23,9 @@ from planproof.publish.transaction.journal import (
     read,
 )
 from planproof.publish.transaction.leave import Departure, move_back
+from planproof.publish.transaction.names import is_bound, mark_of
 from planproof.publish.transaction.owner import Owner
+from planproof_engine.catalog import RelationName
 
 
 def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
@@ -435,3 +438,73 @@ def test_an_old_table_is_no_folder_of_others(every: bool, scene: Scene) -> None:
                 assert Path(f"{scene.folder}/__planproof/t/x").is_dir()
                 emptied(scene)
         assert scene.state() == before, place
+
+
+def files_of(lake: Path, names: tuple[str, ...]) -> list[Path]:
+    """Versions of a table `t` that another metastore knows."""
+    made = [lake / "__planproof" / "t" / name / "part.parquet" for name in names]
+    for file in made:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("another's rows")
+    return made
+
+
+@pytest.mark.parametrize("mark", ["deadbeef", "deadbeefdeadbeef"])
+def test_versions_of_another_metastores_table_are_not_deleted(mark: str, scene: Scene, tmp_path: Path) -> None:
+    """It has the same name, and the rights to delete it are those of who recovers: a lake that dev and prod share."""
+    entry = scene.entry()
+    staged, older = files_of(tmp_path, (f"{mark}.{RUN}_1", f"{mark}.abc_1"))
+    lies = Prior("table", False, str(older.parent), False)
+    swap = PartitionSwap("d=1", f"{older.parent}/d=1", f"{entry.stage_location}/d=1")
+    attacks = [
+        replace(entry, stage_location=str(staged.parent), strategy=strategy, step=step, external=external)
+        for strategy, step in (("location", "stage"), ("rename", "undo"), ("append", "swap"), ("rename", "place"))
+        for external in (False, True)
+    ]
+    attacks += [
+        replace(entry, strategy="location", step="clean", prior=lies, content=None),
+        replace(entry, strategy="rename", step="clean", prior=lies, content=None),
+        replace(entry, strategy="partitions", step="clean", partitions=(swap,), content=None),
+    ]
+    for attack in attacks:
+        for force in (False, True):
+            scene.write(attack)
+            reports = Guard(scene.spark).recover(force=force)
+            assert [f.code for r in reports for f in r.findings] == ["PP622"], (attack, force)
+            assert all(file.exists() for file in (staged, older)), (attack, force)
+            emptied(scene)
+
+
+def test_a_note_of_leaving_deletes_no_version_of_another_metastores_table(scene: Scene, tmp_path: Path) -> None:
+    [file] = files_of(tmp_path, (f"deadbeef.{RUN}_1",))
+    note = f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
+    for home in (f"{scene.home}/t", f"{tmp_path}/t"):
+        form = asdict(Departure(f"`{scene.database}`.`t`", str(file.parent), home))
+        for force in (False, True):
+            scene.store.write(note, json.dumps(form))
+            move_back(scene.session, scene.store, [scene.home], force)
+            assert file.exists(), (home, force)
+            scene.store.delete(note)
+
+
+def test_what_a_killed_publish_staged_elsewhere_is_its_own(scene: Scene, tmp_path: Path) -> None:
+    """A first publish below a `location_root`, of which no catalog knows: the mark of its version tells."""
+    found: list[Entry] = []
+
+    def commit(room: object, publication: Any) -> None:
+        found.append(publication.entry)
+        raise RuntimeError("far enough")
+
+    model = Model(f"{scene.database}.new", "select 9 as id", options={"location_root": str(tmp_path)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("planproof.publish.formats.Parquet.commit", commit)
+        Guard(scene.spark).publish(model)
+    staged = Path(found[0].stage_location.removeprefix("file:"))
+    assert is_bound(str(mark_of(str(staged))), found[0].root, RelationName.parse(found[0].target))
+    Guard(scene.spark).recover(force=True)
+    entry = replace(found[0], owner=replace(found[0].owner, pid=2**22 + 5, started="1"), step="stage")
+    staged.mkdir(parents=True, exist_ok=True)
+    (staged / "part.parquet").write_text("mine")
+    scene.write(entry)
+    [report] = Guard(scene.spark).recover()
+    assert (report.outcome, staged.exists()) == ("rejected", False), report.error

@@ -150,3 +150,24 @@ def test_another_users_file_is_not_used(file: Path) -> None:
     kept(file)
     os.chown(file, 65534, 65534)
     assert Cache(file).get(KEY) is None
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_no_folder_above_it_is_made_for_others(mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may write to ~/.config, or ~/.cache, can put another folder in the place of planproof's."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home/.config"))
+    monkeypatch.delenv(cache_key.KEY, raising=False)
+    cache_key.cache_key.cache_clear()
+    before = os.umask(mask)
+    try:
+        kept(tmp_path / "home/.cache/planproof/check.sqlite")
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert (made, len(list(tmp_path.rglob("*")))) == ([], 7)
+
+
+def test_a_shared_secret_may_be_of_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache_key.KEY, "\udcff")
+    cache_key.cache_key.cache_clear()
+    assert len(cache_key.cache_key()) == 32

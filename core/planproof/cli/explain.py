@@ -61,9 +61,9 @@ def explain(
         explained = explain_model(project, node, location.conf())
         plan = explained.plan
         text = lay_out(unparse(plan.root, readable=True), _find_width()) if as_sql else str(plan)
+        found = optimize(plan) if rewrites else None
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; in a run, Spark's own plan is used") from unknown
-    found = optimize(plan) if rewrites else None
     if as_json:
         columns = [
             {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence, "doubt": f.doubt}
@@ -118,7 +118,7 @@ def _wrap(text: str) -> str:
     """The plan with lines no wider than the terminal. The rest of a line that is broken is indented further."""
     rows, width = [], _find_width()
     for line in text.splitlines():
-        indent = " " * (len(line) - len(line.lstrip()))
+        indent = " " * min(len(line) - len(line.lstrip()), width // 2)
         wrap = textwrap.TextWrapper(width, indent, f"{indent}      ", break_long_words=False, break_on_hyphens=False)
         rows += wrap.wrap(line.strip()) or [""]
     return "\n".join(rows)

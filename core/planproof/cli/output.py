@@ -111,21 +111,18 @@ def write_forms(
     project_dir: Path | str | None = None,
 ) -> None:
     """Writes the files that were asked for, and standard output where it is not the text for people."""
-    from planproof.report.formats import Form, prefix_of, render
+    from planproof.report.formats import Form, prefix_of, render_lines
 
-    form = Form(prefix_of(Path(project_dir or ".")), fail_on)
+    form, brief = Form(prefix_of(Path(project_dir or ".")), fail_on), not wanted.is_verbose
     if record is not None:
         # dbt, too, follows a link in the place of the target folder.
-        write(record, report.to_lines(brief=not wanted.is_verbose), home=record.parent.parent)
+        write(record, report.to_lines(brief=brief), home=record.parent.parent)
     for name, path in wanted.files:
-        text = report.to_lines(brief=not wanted.is_verbose) if name == "json" else render(report, name, form)
-        write(path, text)
-    if wanted.stdout == "json":
-        for line in report.to_lines(brief=not wanted.is_verbose):
-            click.echo(line)
-    elif not wanted.is_text:
-        # For programs, which read UTF-8 whatever the locale of this process is.
-        click.echo(render(report, wanted.stdout, form).encode("utf-8", "backslashreplace"), nl=False)
+        write(path, render_lines(report, name, form, brief=brief))
+    if not wanted.is_text:
+        for line in render_lines(report, wanted.stdout, form, brief=brief):
+            # For programs, which read UTF-8 whatever the locale of this process is.
+            click.echo(line.encode("utf-8", "backslashreplace"))
 
 
 def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> None:

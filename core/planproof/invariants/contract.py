@@ -74,8 +74,9 @@ def _match_columns(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[
 
 
 def _compare_columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings) -> Iterator[Finding]:
-    others = [name for name in found.names if name not in promised.names]
-    near = {f.name: _find_near_name(f.name, others) for f in promised if f.name not in found.names}
+    known, there = set(promised.names), set(found.names)
+    others = [name for name in found.names if name not in known]
+    near = {f.name: _find_near_name(f.name, others) for f in promised if f.name not in there}
     misspelled = set(near.values()) - {None}
     renamed = _guess_renamings([f for f in promised if f.name in near and near[f.name] is None], promised, found)
     for f in promised:
@@ -119,7 +120,8 @@ def _guess_renamings(
     """By the name of a missing column: the found column that it was probably renamed to. That one has the same type, is
     not promised, has the most similar name, and is not as similar to another missing column. Messages call it a
     guess."""
-    spare = [f for f in found if f.name not in promised.names]
+    known = set(promised.names)
+    spare = [f for f in found if f.name not in known]
     guesses = {m.name: _find_most_similar(m.name, [f.name for f in spare if f.type == m.type]) for m in missing}
     times = Counter(guesses.values())
     return {old: new for old, new in guesses.items() if new is not None and times[new] == 1}

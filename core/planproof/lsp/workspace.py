@@ -180,7 +180,7 @@ class Workspace:
             self.reports[key] = visit.report
 
     def _collect_states(self, node: ProjectNode) -> dict[str, State]:
-        parents = self.project.stored_parents(node)
+        parents = self.project.judged_parents(node)
         return {p.unique_id: self.states[p.unique_id] for p in parents if p.unique_id in self.states}
 
     # --- what is known ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from functools import cache as remembered
 from importlib.util import find_spec
 from pathlib import Path
 
-from planproof.project.cache_key import is_own, seal
+from planproof.project.cache_key import is_own, make_private, seal
 
 FOLDER = "PLANPROOF_CACHE_DIR"
 MOST_BYTES = 400 * 2**20
@@ -131,7 +131,7 @@ class Cache:
     def _connect(self) -> sqlite3.Connection | None:
         if self._open is None and self.path is not None:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private(self.path.parent)
                 beside = (Path(f"{self.path}{end}") for end in _BESIDE)
                 if all(map(is_own, (self.path.parent, self.path, *beside))):
                     # SQLite would make it as the umask says.

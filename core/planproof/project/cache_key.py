@@ -20,7 +20,7 @@ def cache_key() -> bytes:
     settings (XDG) and is made once. Where it cannot be kept, one of this process alone: nothing is found then."""
     given = os.environ.get(KEY)
     if given:
-        return hashlib.blake2b(given.encode(), digest_size=_BYTES).digest()
+        return hashlib.blake2b(os.fsencode(given), digest_size=_BYTES).digest()
     try:
         return _installation_key()
     except (OSError, RuntimeError):
@@ -34,6 +34,13 @@ def seal(parts: tuple[bytes, ...]) -> bytes:
         found.update(len(part).to_bytes(8, "big"))
         found.update(part)
     return found.digest()
+
+
+def make_private(folder: Path) -> None:
+    """Makes a folder that is this user's alone, and so are those above it that are not there: whoever may write to one
+    could put another folder in its place. Raises OSError."""
+    for part in (*reversed(folder.parents), folder):
+        part.mkdir(mode=0o700, exist_ok=True)
 
 
 def is_own(path: Path) -> bool:
@@ -51,7 +58,7 @@ def is_own(path: Path) -> bool:
 def _installation_key() -> bytes:
     xdg = os.environ.get("XDG_CONFIG_HOME")
     folder = (Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".config") / "planproof"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     file = folder / "cache.key"
     if not is_own(folder) or not is_own(file):
         raise PermissionError(f"{file} may be written by others")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import yaml
 
 from planproof.contract import Contract, ContractError
 from planproof.project.errors import ProjectError
-from planproof.project.reads import read_content
+from planproof.project.reads import read_content, read_within
 from planproof.project.yaml_text import load_yaml
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
@@ -76,10 +77,12 @@ def parse_column(form: Any, where: str) -> tuple[str, Any, bool]:
     return name, data_type, nullable
 
 
-def load_file(file: Path) -> Any:
-    """What a YAML or JSON file holds. Raises `ProjectError`."""
+def load_file(file: Path, home: Path | None = None) -> Any:
+    """What a YAML or JSON file holds; `home` is the folder that it must lie in, links followed, where an artifact names
+    it. Raises `ProjectError`."""
     try:
-        text = read_content(file).decode("utf-8")
+        content = read_content(file) if home is None else read_within(home, os.path.relpath(file, home))
+        text = content.decode("utf-8")
         return _parse_json(text) if file.suffix == ".json" else load_yaml(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None

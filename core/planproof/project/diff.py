@@ -170,7 +170,7 @@ class _Shapes:
             report = check.visit(node)
             if node.materialized == "ephemeral":
                 continue
-            for parent in project.stored_parents(node):
+            for parent in project.judged_parents(node):
                 found.readers[parent.unique_id].append(node.relation)
             if key in check.unread:
                 found.unread[key] = check.unread[key]

@@ -9,6 +9,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import read_frozen
+from planproof_engine import deeply
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.plans import Expr, References
@@ -29,7 +30,7 @@ class Explained:
     @property
     def reasons(self) -> list[str]:
         """Of each column, why it is never null, or what may make it so."""
-        made = {item.column.id: item.made_of for item in References(self.plan.root).items}
+        made = {item.column.id: item.made_of for item in deeply(lambda: References(self.plan.root)).items}
         return [_explain_field(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
 
 

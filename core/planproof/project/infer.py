@@ -22,6 +22,7 @@ from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.regular import real_path
+from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
@@ -99,6 +100,14 @@ def _has_contract(node: ProjectNode) -> bool:
 
 def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: Conf, tighten: bool) -> Inferred:
     """What one model's contract can promise; `check` has visited what the model reads."""
+    try:
+        with bounded():
+            return _infer_node(check, project, node, conf, tighten)
+    except OverBudget as over:
+        return Inferred(node, reason=f"it costs more than the budget for one model allows: {over}")
+
+
+def _infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: Conf, tighten: bool) -> Inferred:
     reason = _refusal(project, node)
     if reason is not None:
         return Inferred(node, reason=reason)

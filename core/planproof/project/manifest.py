@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
+from planproof.project.behind import Behind
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import pause_collections
@@ -200,26 +201,25 @@ class Project:
 
     def stored_parents(self, node: ProjectNode) -> tuple[ProjectNode, ...]:
         """The relations that a model's compiled SQL reads: dbt inlines ephemeral parents, so theirs stand for them."""
-        return tuple(self._list_stored(node.parents, self._behind).values())
+        found: dict[str, ProjectNode] = {}
+        for key in node.parents:
+            parent = self.nodes[key]
+            behind = self._behind.list_stored(key) if parent.materialized == "ephemeral" else (parent,)
+            found.update((one.unique_id, one) for one in behind)
+        return tuple(found.values())
+
+    def judged_parents(self, node: ProjectNode) -> tuple[ProjectNode, ...]:
+        """The same, for who judges the model; none of one that is not judged (`overreaching`)."""
+        return () if node.unique_id in self.overreaching else self.stored_parents(node)
 
     @cached_property
-    def _behind(self) -> Mapping[str, Mapping[str, ProjectNode]]:
-        """By the id of an ephemeral model, the relations that it stands for: of a chain of them, each is looked at
-        once."""
-        found: dict[str, Mapping[str, ProjectNode]] = {}
-        for node in self.nodes.values():
-            if node.materialized == "ephemeral":
-                found[node.unique_id] = self._list_stored(node.parents, found)
-        return found
+    def overreaching(self) -> frozenset[str]:
+        """The models that are not judged, as they read too much by way of ephemeral ones."""
+        return self._behind.find_overreaching()
 
-    def _list_stored(
-        self, parents: Iterable[str], behind: Mapping[str, Mapping[str, ProjectNode]]
-    ) -> dict[str, ProjectNode]:
-        found: dict[str, ProjectNode] = {}
-        for key in parents:
-            parent = self.nodes[key]
-            found |= behind[key] if parent.materialized == "ephemeral" else {key: parent}
-        return found
+    @cached_property
+    def _behind(self) -> Behind:
+        return Behind(self.nodes)
 
     def find_by_relation(self, name: str) -> ProjectNode | None:
         """The node whose relation or name is `name`, case aside."""

@@ -19,6 +19,7 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
+from planproof.project.behind import OverReach
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
@@ -31,7 +32,7 @@ from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
-from planproof.project.subject import Subject, report_failed, report_too_large, report_unreadable
+from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
@@ -80,16 +81,6 @@ def _doubt_older_text(report: Report, changed: str | None) -> Report:
     ]
     rest = [f for f in report.findings if f.verdict not in (Verdict.PROVED, Verdict.VIOLATED)]
     return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
-
-
-def _excuse_ephemeral(report: Report) -> Report:
-    """An ephemeral model is never built alone: what is wrong with it is wrong with the models that read it."""
-    said = "an ephemeral model is never built alone; the models that read it are judged"
-    findings = [
-        replace(f, verdict=Verdict.WARNING, evidence=said) if f.verdict is Verdict.VIOLATED else f
-        for f in report.findings
-    ]
-    return replace(report, findings=tuple(findings))
 
 
 @dataclass
@@ -149,7 +140,7 @@ class OfflineCheck:
     def judge_alone(self, node: ProjectNode, left: Mapping[str, State], changed: str | None = None) -> Visit:
         """Judges one node by what others `left`, by unique id, and forgets what it saw before.
 
-        `left` holds at least `project.stored_parents`; `changed` says what of a model did since dbt compiled it. Raises
+        `left` holds at least `project.judged_parents`; `changed` says what of a model did since dbt compiled it. Raises
         `Wanted` for a node that the text reads besides, and `Unportable`.
         """
         self.forget()
@@ -284,7 +275,7 @@ class OfflineCheck:
     def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
         """The parents that the manifest lists, and the nodes whose names were looked up."""
         named = [self.stored[parts] for parts in read if parts in self.stored]
-        parents = {parent.unique_id: parent for parent in (*self.project.stored_parents(node), *named)}
+        parents = {parent.unique_id: parent for parent in (*self.project.judged_parents(node), *named)}
         return [parent for key, parent in parents.items() if key != node.unique_id]
 
     def _inherit(self, node: ProjectNode, read: Mapping[tuple[str, ...], Relation | None]) -> None:
@@ -327,6 +318,8 @@ class OfflineCheck:
             return report_failed(self._make_draft(node, Subject.of_name(node)), error)
 
     def _judge_model(self, node: ProjectNode) -> Report:
+        if node.unique_id in self.project.overreaching:
+            raise OverReach
         changed = self._changed if self._is_alone else self.files.find_change(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
@@ -337,7 +330,7 @@ class OfflineCheck:
         draft.set_details(inputs=self.inputs[node.unique_id])
         report = draft.report("checked")
         if node.materialized == "ephemeral":
-            report = _excuse_ephemeral(report)
+            report = excuse_ephemeral(report)
         return _doubt_older_text(
             relocate(report, node.raw, self.project.directory, self.opened), self.stale.get(node.unique_id)
         )

@@ -17,7 +17,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
 from planproof.project.kept_lines import keep_own_lines, keep_tail
 from planproof.project.reads import read_content
-from planproof.project.yaml_text import load_yaml, refuse_large
+from planproof.project.yaml_text import is_plain, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, fold_name
 
@@ -158,7 +158,8 @@ def _compare_order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> l
     """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
     wanted = [fold_name(column.name) for column in columns]
     stand = [fold_name(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
-    stand = [name for name in stand if name in wanted]
+    known = set(wanted)
+    stand = [name for name in stand if name in known]
     if stand == wanted:
         return []
     return [
@@ -185,12 +186,8 @@ def _add_column(file: Path, form: Any, column: InferredColumn) -> list[str]:
 
 def _quote_name(name: str) -> str:
     """A name that dbt reads back as one: its YAML is 1.1, where a plain `no` is false."""
-    try:
-        plain = load_yaml(name) == name
-    except PlainYAMLError:
-        plain = False
     quoted: str = DoubleQuotedScalarString(name)
-    return name if plain else quoted
+    return name if is_plain(name) else quoted
 
 
 def _find_mapping(file: Path, form: Any, key: str) -> Any:

@@ -83,7 +83,7 @@ class JudgementCache:
         """The digest of what the model's judgement depends on, but for names that its text alone tells; None where its
         description holds what no JSON does. `changed` is what `check.files` said of the model just now."""
         check, raw = self.check, node.raw
-        found = self._parents[node.unique_id] = check.project.stored_parents(node)
+        found = self._parents[node.unique_id] = check.project.judged_parents(node)
         parents = [(p.unique_id, p.relation, self.digest(p.unique_id)) for p in found]
         own = check.frozen.find(node.relation) if node.materialized == "incremental" else None
         try:

@@ -142,7 +142,7 @@ class Schedule:
 
     def _collect_states(self, node: ProjectNode) -> dict[str, State]:
         """What is known of the nodes that a text reads."""
-        keys = [*(p.unique_id for p in self.project.stored_parents(node)), *self._asked_for.get(node.unique_id, ())]
+        keys = [*(p.unique_id for p in self.project.judged_parents(node)), *self._asked_for.get(node.unique_id, ())]
         return {key: self.states[key] for key in keys}
 
     def _ask(self, node: ProjectNode) -> Question:

@@ -22,7 +22,7 @@ from planproof.project.nodes import guard_of
 from planproof.project.reads import is_file, note_unrepeatable
 
 _SHOWN = 5
-_SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
+_SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d{0,9})\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d{0,9}))?")
 
 
 def select_models(

@@ -120,7 +120,7 @@ class Files:
     def _read_yaml(self, path: Path) -> Any:
         if path not in self._yaml:
             try:
-                self._yaml[path] = load_file(path)
+                self._yaml[path] = load_file(path, self.project.directory)
             except ProjectError:
                 self._yaml[path] = None
         return self._yaml[path]

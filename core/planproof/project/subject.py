@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
@@ -57,3 +59,13 @@ def report_too_large(draft: Draft, over: OverBudget) -> Report:
     """The report on a model that cost more than one may. It depends on the machine: no cache may keep it."""
     draft.mark_unreadable("logical", draft.add_too_large(over, Verdict.UNPROVED))
     return draft.report("checked")
+
+
+def excuse_ephemeral(report: Report) -> Report:
+    """An ephemeral model is never built alone: what is wrong with it is wrong with the models that read it."""
+    said = "an ephemeral model is never built alone; the models that read it are judged"
+    findings = [
+        replace(f, verdict=Verdict.WARNING, evidence=said) if f.verdict is Verdict.VIOLATED else f
+        for f in report.findings
+    ]
+    return replace(report, findings=tuple(findings))

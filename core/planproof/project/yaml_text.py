@@ -17,11 +17,17 @@ MOST_VALUES = 300_000
 MOST_LEVELS = 100
 MOST_DIGITS = 3500
 """Characters of a number: what it stands for, in hexadecimal too, can be printed, and `1:1:1:...` is soon computed."""
+_DAY = "tag:yaml.org,2002:timestamp"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Values(_LOADER):  # type: ignore[misc,valid-type]
-    """The same, with numbers that are not endless."""
+    """The same, with numbers that are not endless, and days as they are written, which JSON can tell dbt."""
+
+
+def _make_day(loader: Any, node: Any) -> Any:
+    _LOADER.yaml_constructors[_DAY](loader, node)  # Raises ValueError for one that no month has.
+    return node.value
 
 
 def _make_number(kind: str) -> Any:
@@ -35,6 +41,7 @@ def _make_number(kind: str) -> Any:
     return construct
 
 
+_Values.add_constructor(_DAY, _make_day)
 for _kind in ("int", "float"):
     _Values.add_constructor(f"tag:yaml.org,2002:{_kind}", _make_number(_kind))
 
@@ -53,6 +60,15 @@ def load_yaml(text: str) -> Any:
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from error
 
 
+def is_plain(text: str) -> bool:
+    """Whether YAML without quotes reads the text as itself: no number, no day, no `no`."""
+    try:
+        found = load_yaml_nodes(text)
+    except yaml.YAMLError:
+        return False
+    return isinstance(found, yaml.ScalarNode) and (found.tag, found.value) == ("tag:yaml.org,2002:str", text)
+
+
 def load_yaml_nodes(text: str) -> Any:
     """Its nodes, with their places; None where it has none. Raises `yaml.YAMLError`."""
     refuse_large(text)
@@ -62,8 +78,7 @@ def load_yaml_nodes(text: str) -> Any:
 def refuse_large(text: str) -> None:
     """Raises `yaml.YAMLError` for more than the limits above: told from the events of the text, of which nothing is
     made."""
-    if len(text) > MOST_BYTES:
-        raise yaml.YAMLError(f"has more than {MOST_BYTES:,} characters")
+    _refuse_characters(text)
     known: dict[str, int] = {}
     # The values within each place that is open, and the anchor of that place.
     opened: list[tuple[int, str | None]] = [(0, None)]
@@ -90,3 +105,12 @@ def refuse_large(text: str) -> None:
         opened[-1] = within + size, name
         if within + size > MOST_VALUES:
             raise yaml.YAMLError(f"has more than {MOST_VALUES:,} values, those of an alias counted wherever it stands")
+
+
+def _refuse_characters(text: str) -> None:
+    if len(text) > MOST_BYTES:
+        raise yaml.YAMLError(f"has more than {MOST_BYTES:,} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # An argument, or a name of JSON's, may hold half of one.
+        raise yaml.YAMLError(f"holds half a character: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from planproof.report.parts import neutralize_json
@@ -25,6 +26,19 @@ def render(run: RunReport, name: str, form: Form | None = None) -> str:
     form = form or Form()
     text = _render(run, name, form)
     return text if text.endswith("\n") else f"{text}\n"
+
+
+def render_lines(run: RunReport, name: str, form: Form, *, brief: bool = False) -> Iterator[str]:
+    """As `render`, a line as it comes where the form has one for each model, else all at once. `brief`: JSON as
+    `Report.to_brief`. Raises KeyError."""
+    if name == "json":
+        yield from run.to_lines(brief=brief)
+    elif name == "openlineage":
+        from planproof.report import openlineage
+
+        yield from openlineage.render_lines(run)
+    else:
+        yield render(run, name, form).removesuffix("\n")
 
 
 def _render(run: RunReport, name: str, form: Form) -> str:
@@ -54,7 +68,7 @@ def _render(run: RunReport, name: str, form: Form) -> str:
     if name == "openlineage":
         from planproof.report import openlineage
 
-        return neutralize_json(openlineage.render(run))
+        return openlineage.render(run)
     if name == "text":
         from planproof.report.text import render_plain
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from planproof.report.changes import Values
 from planproof.report.model import Report
-from planproof.report.parts import is_promise, message_of
+from planproof.report.parts import is_promise, message_of, neutralize_json
 from planproof.report.run import RunReport
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import CODES, Verdict
@@ -40,11 +40,15 @@ _DIRECT = ("identity", "transformation", "aggregation")
 def render(run: RunReport) -> str:
     """An event for each model that was judged; what was skipped has none. Only what was published, or checked before
     it runs, is an output: a model that was stopped has changed no table."""
+    return "".join(f"{line}\n" for line in render_lines(run))
+
+
+def render_lines(run: RunReport) -> Iterator[str]:
+    """The same, each event as it comes: those of many wide models are never held at once."""
     producer = f"urn:planproof:{run.versions.get('planproof', 'unknown')}"
-    events = [
-        _make_event(run, report, producer) for report in run.reports if report.outcome not in ("skipped", "compared")
-    ]
-    return "".join(f"{json.dumps(event)}\n" for event in events)
+    for report in run.reports:
+        if report.outcome not in ("skipped", "compared"):
+            yield neutralize_json(json.dumps(_make_event(run, report, producer)))
 
 
 def _make_event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:

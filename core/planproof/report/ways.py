@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from planproof.report.model import Report
@@ -11,6 +12,8 @@ from planproof_engine.finding import Verdict
 from planproof_engine.schema import fold_name
 
 DEEPEST = 12
+MOST = 500_000
+"""Columns from which others are made, of all models of a run: a page of more shows no ways."""
 
 
 class Stop(NamedTuple):
@@ -24,24 +27,35 @@ Column = tuple[str, str]
 
 
 class Ways:
-    """The columns of all reports of a run, and which are made of which. Built once for a page."""
+    """The columns of all reports of a run, and which are made of which: looked at once, where a page asks first."""
 
     def __init__(self, reports: Sequence[Report]) -> None:
+        self._reports = reports
         self.made_of: dict[Column, list[Column]] = {}
         self.feeds: dict[Column, list[Column]] = {}
         self.shown: dict[Column, str] = {}
-        for report in reports:
+
+    @cached_property
+    def _is_known(self) -> bool:
+        """Whether the columns were looked at: not of a run that has too many."""
+        left = MOST
+        for report in self._reports:
             for name, sources in (report.details.lineage or {}).get("columns", ()):
+                left -= len(sources)
+                if left < 0:
+                    self.made_of, self.feeds, self.shown = {}, {}, {}
+                    return False
                 own = self._known_column(report.model, name)
                 for source in sources:
                     other = self._known_column(str(source[0]), str(source[1]))
                     self.made_of.setdefault(own, []).append(other)
                     self.feeds.setdefault(other, []).append(own)
+        return True
 
     def find_ways(self, report: Report) -> list[list[Stop]]:
         """For each column of the model whose promise is violated, its way; a column that stands alone has none."""
         fields = dict.fromkeys(split_name(f.field)[0] for f in report.of(Verdict.VIOLATED) if f.field)
-        ways = [self._follow(_key(report.model, name)) for name in fields]
+        ways = [self._follow(_key(report.model, name)) for name in fields] if fields and self._is_known else []
         return [way for way in ways if len(way) > 1]
 
     def _follow(self, column: Column) -> list[Stop]:

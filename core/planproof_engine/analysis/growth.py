@@ -6,6 +6,7 @@ million nodes of a thousand characters.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planproof_engine.origin import Unknown
@@ -20,6 +21,8 @@ MOST_PARTS = 10_000
 """Parts of one expression, once aliases on its left stand for what they name."""
 MOST_LIST_PARTS = 200_000
 """Parts of all expressions of one SELECT list, counted so."""
+MOST_LETTERS = 4_000_000
+"""Characters of the names of a query's columns: who reads it by a star has them all again."""
 
 MOST_PROBED = 10_000
 """Nodes of the text that are bound anew, after an error, to find one that Spark reports before it."""
@@ -74,3 +77,9 @@ def refuse_long(parts: int, of_list: int) -> None:
         raise Unknown(f"an expression of more than {MOST_PARTS:,} {counted}")
     if of_list > MOST_LIST_PARTS:
         raise Unknown(f"a SELECT list of more than {MOST_LIST_PARTS:,} {counted}")
+
+
+def refuse_long_names(names: Iterable[str]) -> None:
+    """Raises `Unknown` for columns whose names have more characters than planproof tells."""
+    if sum(map(len, names)) > MOST_LETTERS:
+        raise Unknown(f"a query whose columns have names of more than {MOST_LETTERS:,} characters together")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.logical import nodes as p
 
+_DEEPEST = 100
+"""Levels that are indented: the text of a union of thousands would be blanks."""
+
 
 def show(root: p.Plan) -> str:
     """The plan as text, the root first."""
@@ -12,7 +15,7 @@ def show(root: p.Plan) -> str:
     ahead = [(root, 0)]
     while ahead:
         node, depth = ahead.pop()
-        lines.append(f"{'  ' * depth}{_print_node(node)}  {node.schema}")
+        lines.append(f"{'  ' * min(depth, _DEEPEST)}{_print_node(node)}  {node.schema}")
         ahead += [(child, depth + 1) for child in reversed(node.children)]
     return "\n".join(lines)
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine.depth import deeply
+
 _TOKEN = re.compile(
     r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)"
     r"|\"[^\"\\]*(?:(?:\\.|\"\")[^\"\\]*)*(?:\"|\\?\Z)"
@@ -42,7 +44,7 @@ def lay_out(sql: str, width: int = 100) -> str:
     GROUP BY a
     """
     found = [_Token(m[0], m.start() > 0 and sql[m.start() - 1].isspace()) for m in _TOKEN.finditer(sql)]
-    return "\n".join(_lay_out_block(_nest(iter(found)), "", width))
+    return "\n".join(deeply(lambda: _lay_out_block(_nest(iter(found)), "", width)))
 
 
 def _nest(tokens: Iterator[_Token]) -> list[_Token]:
@@ -86,7 +88,9 @@ def _lay_out_clause(tokens: Sequence[_Token], indent: str, width: int) -> list[s
     for token in _flatten(tokens):
         if token.inner:
             line = f"{line}{' ' if token.is_apart and line.strip() else ''}("
-            lines += [line, *_lay_out_block(token.inner[:-1], indent + _STEP, width)]
+            # Thousands of levels would be a text of blanks.
+            deeper = indent + _STEP if len(indent) < width // 2 else indent
+            lines += [line, *_lay_out_block(token.inner[:-1], deeper, width)]
             line = f"{indent})"
             continue
         word = f"{' ' if token.is_apart and line.strip() else ''}{token.text}"

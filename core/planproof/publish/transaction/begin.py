@@ -64,7 +64,7 @@ def begin_publication(
     folder = names.slug if is_within(data, home) and is_within(home, data) else names.full_slug
     current = prior.location if prior else None
     identity = (session.catalog_id, *names.target.key, target.created if target is not None else None, current)
-    place = make_version(versions_folder(data, folder), current, names.stamp, identity)
+    place = make_version(versions_folder(data, folder), current, names, root, identity)
     staged = join(home, names.staging.last)
     entry = Entry(
         model=str(names.target),

@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from planproof.publish.transaction.names import (
+    MARK,
     PREFIX,
     STATE,
+    is_bound,
     is_same_place,
     is_within,
     join,
@@ -29,7 +31,7 @@ from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
 
-_STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
+_STAMP = rf"{MARK}\.[0-9a-z_]+_\d+"
 
 
 def find_neighbour(session: Session, target: RelationName, location: str) -> str | None:
@@ -135,6 +137,18 @@ def is_version_of(location: str, target: RelationName) -> bool:
     if has_detour(location):
         return False
     return any(re.search(f"{re.escape(folder)}{_STAMP}/?$", location) for folder in _folders_of(target))
+
+
+def is_own_version(session: Session, version: str, target: RelationName, root: str, *names: str) -> bool:
+    """Whether a version is certainly this table's, and not one of another metastore's table of that name, of which this
+    catalog knows nothing: it lies below `root`, where its publish is noted; or its mark was given there; or the table
+    has its data in a version of that mark beside it, or one of `names` (quoted) has. Raises `SparkFailure`."""
+    mark, folder = mark_of(version), parent(version)
+    if is_within(version, root) or (mark is not None and is_bound(mark, root, target)):
+        return True
+    lies = [location for name in (target.quoted, *names) for location in data_of(session, name)]
+    beside = (path_below(one, folder).partition("/")[0] for one in lies if is_within(one, folder))
+    return mark is not None and any(mark_of(name) == mark for name in beside)
 
 
 def is_in_versions_of(location: str, target: RelationName) -> bool:

@@ -21,6 +21,7 @@ from planproof.publish.transaction.deletion import (
     Holdings,
     data_of,
     has_detour,
+    is_own_version,
     is_version_of,
     link_in,
     link_in_state,
@@ -182,6 +183,8 @@ def _refusal(session: Session, root: str, name: str, note: Departure) -> str | N
     home = join(parent(parent(parent(note.version))), table.last)
     if not is_version_of(note.version, table) or has_detour(note.home):
         return f"{note.version} is no version of {note.table}"
+    if not is_own_version(session, note.version, table, root):
+        return f"{note.version} may be a version of another metastore's table of that name"
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(is_within(note.home, one) and is_within(one, note.home) for one in lies):
         return f"{note.home} is not where the files of {note.table} would lie"

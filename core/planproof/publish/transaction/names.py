@@ -20,7 +20,9 @@ FOUND = "_found"
 STATE = ".planproof"
 """The folder of journal and locks in a database's location; Spark does not see names that begin with a dot."""
 
-_MARK = re.compile(r"[0-9a-f]{8}")
+MARK = r"[0-9a-f]{8}(?:[0-9a-f]{8})?"
+"""Earlier versions of planproof gave eight digits."""
+_MARK = re.compile(MARK)
 _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
 
 
@@ -163,17 +165,30 @@ def quarantine_of(target: RelationName) -> RelationName:
     return target.sibling(f"{target.last}__quarantine")
 
 
-def make_version(folder: str, current: str | None, stamp: str, identity: Sequence[str | None] = (None,)) -> str:
+def make_version(
+    folder: str, current: str | None, names: Names, root: str, identity: Sequence[str | None] = (None,)
+) -> str:
     """A new version directory in a table's folder, with the table's own mark: the one that its current version has.
 
     Old versions are swept by that mark, so that a table of the same name in another metastore loses none. A table that
     lies in no version gets its mark from its `identity`, so that what a killed publish leaves is its own, too:
-    metastore and table; where some of it is None, nobody knows it.
+    metastore and table; where some of it is None, nobody knows it. `root` is where the publish is noted.
     """
     own = mark_of(current) if current is not None and is_within(current, folder) else None
     if own is None and None not in identity:
-        own = hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:8]
-    return join(folder, f"{own or uuid.uuid4().hex[:8]}.{stamp}")
+        own = _bind(hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:8], root, names.target)
+    return join(folder, f"{own or _bind(uuid.uuid4().hex[:8], root, names.target)}.{names.stamp}")
+
+
+def _bind(mark: str, root: str, target: RelationName) -> str:
+    said = "\n".join((mark, _normalize_scheme(root), *target.key[-2:]))
+    return mark + hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def is_bound(mark: str, root: str, target: RelationName) -> bool:
+    """Whether a mark was given to that table by a publish that is noted at `root`: a note elsewhere cannot say
+    so of it."""
+    return mark == _bind(mark[:8], root, target)
 
 
 def mark_of(version: str) -> str | None:

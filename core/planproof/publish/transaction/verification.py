@@ -14,6 +14,7 @@ from planproof.publish.transaction.deletion import (
     data_of,
     has_detour,
     is_in_versions_of,
+    is_own_version,
     is_version_of,
     link_in,
     link_in_state,
@@ -110,7 +111,9 @@ class Verification:
         entry, names = self._entry, Names(self._target, self._entry.run, int(self._entry.attempt))
         managed = [join(home, names.staging.last) for home in homes]
         is_version = is_version_of(entry.stage_location, self._target)
-        if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
+        if is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}"):
+            self._expect_own("stage_location", entry.stage_location)
+        else:
             self._expect_place("stage_location", entry.stage_location, managed)
         self._refuse_link("stage_location", entry.stage_location, parent(entry.stage_location))
         self.guest = self._holdings.guest(entry.stage_location, self._list_own_names())
@@ -178,8 +181,18 @@ class Verification:
         if holder is not None:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")
 
+    def _expect_own(self, field: str, version: str) -> None:
+        own = (is_own_version(self._session, version, self._target, r, self._entry.away) for r in self._roots)
+        if not any(own):
+            raise Disbelieved(f"{field}: {version} may be a version of another metastore's table of that name")
+
+    @property
+    def _roots(self) -> list[str]:
+        return [self._root, *self._homes_known]
+
     def _refuse_shared(self, field: str, version: str) -> None:
         """The versions of one mark are one table's, and swept together."""
+        self._expect_own(field, version)
         holder = self._holdings.sharer(version, self._list_own_names())
         if holder is not None:
             raise Disbelieved(f"{field}: {version} is a version of {holder}")
