@@ -121,8 +121,8 @@ def write_forms(
         write(path, render_lines(report, name, form, brief=brief))
     if not wanted.is_text:
         for line in render_lines(report, wanted.stdout, form, brief=brief):
-            # For programs, which read UTF-8 whatever the locale of this process is.
-            click.echo(line.encode("utf-8", "backslashreplace"))
+            # For programs, which read UTF-8 whatever the locale of this process is; JSON is ASCII.
+            click.echo(line if wanted.stdout == "json" else line.encode("utf-8", "backslashreplace"))
 
 
 def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> None:
