@@ -290,14 +290,15 @@ def expand_star(star: q.Node, ctx: Context) -> list[Expr]:
 
 
 def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
-    """`count(*)` counts rows: Spark makes it `count(1)`."""
+    """`count(*)` counts rows: Spark makes it `count(1)`. Source: `UnresolvedStar.isQualifiedByTable`."""
     if function.name != "count" or len(node.arguments) != 1:
         return []
     star = node.arguments[0]
     if isinstance(star, q.Star) and star.qualifier:
-        if ctx.conf.count_of_table_star:
+        # A struct's star, and one of a table that leaves columns out, is counted column by column.
+        is_tables = not star.except_ and ctx.scope.find_qualified([i.text for i in star.qualifier])
+        if ctx.conf.count_of_table_star or not is_tables:
             return []
-        expand(star, ctx)
         text = "count(table.*) is not allowed. Use count(*) or name the columns."
         raise ctx.env.make_error("INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT", text, node)
     picks = isinstance(star, q.Star) and star.except_
