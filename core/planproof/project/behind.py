@@ -7,12 +7,9 @@ The sets are numbers here, a bit for each relation, so that they can be counted 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from planproof_engine import OverBudget
-
-if TYPE_CHECKING:
-    from planproof.project.manifest import ProjectNode
 
 MOST = 100
 """Relations that a model reads by way of ephemeral ones, on average over all nodes of a project."""
@@ -24,19 +21,31 @@ class OverReach(OverBudget):
     budget = f"relations that are read by way of ephemeral models, {MOST} for each node of the project"
 
 
-class Behind:
+class Node(Protocol):
+    """What is asked of a project's node."""
+
+    @property
+    def materialized(self) -> str: ...
+    @property
+    def parents(self) -> tuple[str, ...]: ...
+
+
+N = TypeVar("N", bound=Node)
+
+
+class Behind(Generic[N]):
     """The relations that each ephemeral model stands for, parents before children; each is looked at once."""
 
-    def __init__(self, nodes: Mapping[str, ProjectNode]) -> None:
+    def __init__(self, nodes: Mapping[str, N]) -> None:
         self._nodes = nodes
         self._numbers: dict[str, int] = {}
-        self._stored: list[ProjectNode] = []
+        self._stored: list[N] = []
         self._sets: dict[str, int] = {}
         for key, node in nodes.items():
             if node.materialized == "ephemeral":
                 self._sets[key] = self._join(node)
 
-    def _join(self, node: ProjectNode) -> int:
+    def _join(self, node: N) -> int:
         found = 0
         for key in node.parents:
             if key in self._sets:
@@ -48,10 +57,10 @@ class Behind:
             found |= 1 << self._numbers[key]
         return found
 
-    def list_stored(self, key: str) -> list[ProjectNode]:
+    def list_stored(self, key: str) -> list[N]:
         """The relations that an ephemeral model stands for."""
         # Its digits, so that few of many are found at once.
-        found: list[ProjectNode] = []
+        found: list[N] = []
         digits, at = f"{self._sets[key]:b}"[::-1], -1
         while (at := digits.find("1", at + 1)) >= 0:
             found.append(self._stored[at])
@@ -67,7 +76,7 @@ class Behind:
                 return frozenset(key for key, found in counts.items() if found >= count)
         return frozenset()
 
-    def _count(self, node: ProjectNode) -> int:
+    def _count(self, node: N) -> int:
         found = 0
         for key in node.parents:
             found |= self._sets.get(key, 0)

@@ -218,7 +218,7 @@ class Project:
         return self._behind.find_overreaching()
 
     @cached_property
-    def _behind(self) -> Behind:
+    def _behind(self) -> Behind[ProjectNode]:
         return Behind(self.nodes)
 
     def find_by_relation(self, name: str) -> ProjectNode | None:

@@ -193,9 +193,8 @@ def table_alias(c: Cursor) -> q.TableAlias | None:
 
 
 def bare_alias(c: Cursor) -> q.Identifier | None:
-    """`[AS] name`, as after PIVOT, where any word is a name, AS too; None where none stands."""
-    if c.kind == "AS" and (c.peek() in WORDS or "AS" in c.reserved):
-        c.advance()
+    """`[AS] name`, as after PIVOT, where any word is a name; None where none stands."""
+    if c.skip("AS"):
         return c.captured_identifier()
     if c.kind not in WORDS or (c.kind != "IDENTIFIER_TOKEN" and not is_name(c)):
         return None
