@@ -205,7 +205,7 @@ class Guard:
             publish = kernel.begin(job, format, full_refresh, next_names)
             if publish is None or not publish.run():
                 return draft.report("rejected")
-            self._remember(publish, before)
+            self._remember(publish, before, held)
         return draft.report("published")
 
     def _examine(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
@@ -239,10 +239,13 @@ class Guard:
             transient=True,
         )
 
-    def _remember(self, publish: kernel.Publish[Any], before: Mapping[str, str]) -> None:
-        """What follows a publish. The target has changed by now, and no failure here undoes that."""
+    def _remember(self, publish: kernel.Publish[Any], before: Mapping[str, str], held: Lock | None) -> None:
+        """What follows a publish. The target has changed by now, and no failure here undoes that. Who was evicted
+        touches nothing more: no comment is set, and no bad row expires."""
         job = publish.job
         try:
+            if held is not None:
+                held.fence()
             now = publish.look()
             quarantine.tidy(job, publish.steps.format)
             self.memory.learn(job, before, now, lambda state: publish.steps.format.is_alone(publish.publication, state))

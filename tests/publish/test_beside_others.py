@@ -9,6 +9,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,39 +146,60 @@ def test_a_forced_recovery_evicts_a_living_owner(
     assert at >= 3
 
 
+MOMENTS = ("before its last step", "after it")
+
+
+def evict(patch: pytest.MonkeyPatch, there: Place, moment: str) -> None:
+    """A forced recovery at a moment of the owner's last step."""
+    plain, seen = JournaledPublication.step, list[str]()
+
+    def step(self: Any, step: str, **changes: Any) -> None:
+        # The recovery takes this step, too.
+        is_owners = step == "clean" and step not in seen
+        seen.append(step)
+        if is_owners and moment == MOMENTS[0]:
+            Guard(there.other).recover(force=True)
+        plain(self, step, **changes)
+        if is_owners and moment == MOMENTS[1]:
+            Guard(there.other).recover(force=True)
+
+    patch.setattr(JournaledPublication, "step", step)
+
+
 @pytest.mark.parametrize("name", ["append", "append to partitions", "rename", "partitions"])
 def test_who_is_evicted_once_its_rows_stand_says_so(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs an append again for its report would have its rows twice."""
-    for moment in ("before its last step", "after it"):
-        there, plain, seen = place(name), JournaledPublication.step, list[str]()
-
-        def step(
-            self: Any,
-            step: str,
-            moment: str = moment,
-            there: Place = there,
-            plain: Any = plain,
-            seen: list[str] = seen,
-            **changes: Any,
-        ) -> None:
-            # The recovery takes this step, too.
-            is_owners = step == "clean" and step not in seen
-            seen.append(step)
-            if is_owners and moment == "before its last step":
-                Guard(there.other).recover(force=True)
-            plain(self, step, **changes)
-            if is_owners and moment == "after it":
-                Guard(there.other).recover(force=True)
-
+    """Whoever would run an append again for its report would have its rows twice."""
+    for moment in MOMENTS:
+        there = place(name)
         with monkeypatch.context() as patch:
-            patch.setattr(JournaledPublication, "step", step)
+            evict(patch, there, moment)
             report = there.publish()
         assert there.rows() == there.new
         assert report.outcome == "published", report.error
         assert "evicted" in "".join(f.message or "" for f in report.findings if f.code == "PP603")
         drop(there)
+
+
+def test_who_is_evicted_once_its_rows_stand_sets_no_comment(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is another's by then."""
+    there, plain = place("location"), JournaledPublication.set_location
+    there.model = replace(there.model, comment="the evicted one's")
+
+    def set_location(self: Any, *args: Any) -> None:
+        plain(self, *args)
+        monkeypatch.undo()
+        Guard(there.other).recover(force=True)
+
+    monkeypatch.setattr(JournaledPublication, "set_location", set_location)
+    report = there.publish()
+    assert (report.outcome, there.rows()) == ("published", there.new), report.error
+    assert "evicted" in str(report.findings)
+    described = there.spark.sql(f"describe extended {there.name}").collect()
+    assert "the evicted one's" not in [row[1] for row in described]
 
 
 @each("location", "rename", "append", "partitions", quick={"rename": 3})

@@ -60,7 +60,11 @@ class DeltaLake(NotedFormat[DeltaPublication]):
         publication.refuse_another()
 
     def is_published(self, publication: DeltaPublication) -> bool:
-        return publication.is_committed()
+        """Where bad rows were set apart, whoever was evicted has taken them back."""
+        return publication.bad_rows is None and publication.is_committed()
+
+    def find_late_rows(self, publication: DeltaPublication) -> str:
+        return "there" if publication.is_committed() else ""
 
     def is_exchanged(self, publication: DeltaPublication) -> bool:
         return not publication.is_committed()

@@ -43,6 +43,9 @@ class _Committed(NotedFormat[IcebergPublication]):
         """No: whoever is evicted sees it before the commit, which is one call."""
         return False
 
+    def find_late_rows(self, publication: IcebergPublication) -> str:
+        return ""
+
     def is_exchanged(self, publication: IcebergPublication) -> bool:
         return publication.transaction.is_exchanged()
 

@@ -31,10 +31,6 @@ class NotedFormat(Generic[C]):
     def tell_of_others(self, publication: C) -> Iterable[Finding]:
         return publication.tell_of_others()
 
-    def find_late_rows(self, publication: C) -> str:
-        """Nowhere: a commit brings all rows or none."""
-        return ""
-
     def is_alone(self, publication: C, before: str | None) -> bool:
         return publication.is_alone()
 

@@ -45,7 +45,11 @@ class ByStatements(NotedFormat[StatementPublication]):
         publication.refuse_another()
 
     def is_published(self, publication: StatementPublication) -> bool:
-        return publication.is_committed()
+        """Where bad rows were set apart, whoever was evicted has taken them back."""
+        return publication.bad_rows is None and publication.is_committed()
+
+    def find_late_rows(self, publication: StatementPublication) -> str:
+        return "there" if publication.is_committed() else ""
 
     def is_exchanged(self, publication: StatementPublication) -> bool:
         return not publication.is_committed()
