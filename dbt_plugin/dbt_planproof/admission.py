@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from dbt_planproof import log
@@ -96,7 +95,7 @@ class Admission:
             return self._make_stored_state(node, form, target)
         if has_inherited_quarantine(form):
             no_effect = f"`on_violation: quarantine` has no effect on {node.name}: a view stores no rows"
-            self.record.remark(no_effect, Path(self.adapter.config.project_target_path), read_command())
+            self.record.remark(no_effect)
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.open_session().conf if promises else None
@@ -130,8 +129,7 @@ class Admission:
 
     def _record_unguarded(self, name: str, reason: str, kind: object) -> bool:
         """Notes in the record that a node was left to dbt; False where it is noted already."""
-        target = Path(self.adapter.config.project_target_path)
-        return self.record.leave(name, Left(str(kind), reason), target, read_command())
+        return self.record.leave(name, Left(str(kind), reason))
 
     def _is_full_refresh(self, node: Node) -> bool:
         own = node.config.full_refresh

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import actions, log
-from dbt_planproof.absence import read_command
 from dbt_planproof.admission import Admission, lets_own_errors_pass
 from dbt_planproof.command_line import call_at_end
 from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
@@ -30,8 +28,6 @@ from planproof.contract import Model
 from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.trial import NotRun
-from planproof.report.details import Details
-from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -56,7 +52,14 @@ class Gate:
         self.questions = Questions(adapter, self.here, self.reach, self.trials)
         self.record = self.questions.record
         self.admission = Admission(adapter, self.reach, self.record)
+        self.record.begin()
+        self.results: Sequence[Any] = ()
         self.ends_with_command = call_at_end(self._close)
+
+    def begin(self, manifest: Any, selected: Collection[str], results: Sequence[Any]) -> None:
+        """dbt begins to run these nodes of its manifest; it adds each one's result to `results`."""
+        self.results = results
+        self.trials.begin(manifest, selected)
 
     # --- a node begins and ends -------------------------------------------------------------------------------------
 
@@ -80,10 +83,7 @@ class Gate:
     def _refuse(self, node: Node | None, said: str) -> Stopped:
         """The error of a node that cannot be run; the report and the closing line name it."""
         if node is not None:
-            form = node.to_dict()
-            details = Details(unique_id=node.unique_id, name=node.name, file=form.get("original_file_path"))
-            report = Report(f"{node.schema}.{form.get('alias') or node.name}", "failed", error=said, details=details)
-            self.record.add(report, Path(self.adapter.config.project_target_path), read_command())
+            self.record.add_failed(node, said)
         return Stopped(said)
 
     def leave(self) -> None:
@@ -114,6 +114,7 @@ class Gate:
 
     def end(self) -> None:
         """dbt is done with its adapter. The closing line comes after dbt's own where dbt tells when that is."""
+        self.record.add_failures(self.results)
         self.record.flush()
         if not self.ends_with_command:
             self._close()

@@ -55,7 +55,9 @@ class Questions:
         self.lock = threading.RLock()
         self.made: list[Guard] = []
         self.has_said_lenient = False
-        self.record = Record(str(getattr(adapter.config, "project_name", "")))
+        # `dbt debug` makes its adapter of a profile alone.
+        target = Path(getattr(adapter.config, "project_target_path", "target"))
+        self.record = Record(target, read_command(), str(getattr(adapter.config, "project_name", "")))
 
     @property
     def state(self) -> NodeState:
@@ -123,7 +125,7 @@ class Questions:
 
     def _tell(self, report: Report) -> None:
         """Records the report of a node that was not stopped, and warns of what was found, or would have stopped it."""
-        path = self._record(report)
+        path = self.record.add(report)
         for line in (
             [describe_watched(report, self.state.node.name, path)] if would_stop(report) else list_remarks(report)
         ):
@@ -212,11 +214,7 @@ class Questions:
             )
 
     def _stop(self, report: Report) -> NoReturn:
-        raise Stopped(describe_failure(report, self.state.node.name, self._record(report)))
-
-    def _record(self, report: Report) -> Path:
-        target = Path(self.adapter.config.project_target_path)
-        return self.record.add(report, target, read_command())
+        raise Stopped(describe_failure(report, self.state.node.name, self.record.add(report)))
 
     def find_guard(self) -> Guard:
         if self.reach.is_shared:

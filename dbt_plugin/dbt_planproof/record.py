@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from dbt_planproof import log
+from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.closing import Left, closing_line
+from dbt_planproof.dbts import Node
 from planproof.regular import write_anew
+from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.run import run_report
 
@@ -25,35 +30,61 @@ class Record:
     It goes to $PLANPROOF_REPORT, too, where that is set: another dbt may write below the same target directory.
     """
 
-    def __init__(self, project: str = "") -> None:
+    def __init__(self, target: Path, command: str, project: str = "") -> None:
+        """`command` is dbt's, such as `build`."""
         self._lock = threading.Lock()
+        self._command, self.path = command, target / "planproof" / "report.json"
+        self._target = target
         self._reports: list[Report] = []
         self._started, self._project = datetime.now(timezone.utc), project
         self._remarks: dict[str, None] = {}
         self._left: dict[str, Left] = {}
-        self._place: Path | None = None
         self._also = os.environ.get("PLANPROOF_REPORT")
-        self._waiting: tuple[Path, str] | None = None
+        self._is_told = self._is_waiting = False
         self._written = float("-inf")
 
-    def add(self, report: Report, target: Path, command: str) -> Path:
-        """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
+    def begin(self) -> None:
+        """Empties the report of an earlier invocation, where this one writes models: whatever ends it, nobody takes
+        that report for its own."""
+        self._is_told = self._command not in (*WRITES_NOTHING, "run-operation")
+        if self._is_told and self.path.exists():
+            self._change(urgent=True)
+
+    def add(self, report: Report) -> Path:
+        """Adds a report and returns the file, a `RunReport` as `planproof run` writes one."""
         with self._lock:
             self._reports.append(report)
-            return self._change(target, command, urgent=report.outcome != "published")
+            self._change(urgent=report.outcome != "published")
+        return self.path
 
-    def remark(self, text: str, target: Path, command: str) -> bool:
+    def add_failed(self, node: Node, error: str) -> Path:
+        """Adds the report of a node that could not run, and that nothing else is known of."""
+        form = node.to_dict()
+        details = Details(unique_id=node.unique_id, name=node.name, file=form.get("original_file_path"))
+        name = f"{node.schema}.{form.get('alias') or node.name}"
+        return self.add(Report(name, "failed", error=error, details=details))
+
+    def add_failures(self, results: Sequence[Any]) -> None:
+        """Adds the nodes that dbt itself failed, as its results say, before the guard heard of them."""
+        known = {report.details.unique_id for report in self._reports}
+        for result in results:
+            node = result.node
+            is_new = node.unique_id not in known and node.name not in self._left
+            if is_new and result.status == "error" and node.resource_type in ("model", "seed", "snapshot"):
+                self.add_failed(node, str(result.message))
+
+    def remark(self, text: str) -> bool:
         """Adds a line about the whole invocation; False where it stands there already."""
         with self._lock:
             if text in self._remarks:
                 return False
             self._remarks[text] = None
-            self._change(target, command)
+            self._change()
             return True
 
-    def leave(self, name: str, left: Left, target: Path, command: str) -> bool:
+    def leave(self, name: str, left: Left) -> bool:
         """Adds a node that dbt writes itself; False where it is known with that reason."""
-        if not self.remark(f"{name} was not guarded: {left.reason}", target, command):
+        if not self.remark(f"{name} was not guarded: {left.reason}"):
             return False
         with self._lock:
             self._left[name] = left
@@ -62,24 +93,28 @@ class Record:
     def flush(self) -> None:
         """Writes what still waits."""
         with self._lock:
-            if self._waiting is not None:
-                self._change(*self._waiting, urgent=True)
+            if self._is_waiting:
+                self._change(urgent=True)
 
     def close(self) -> str | None:
-        """Writes what still waits, and says in one line what became of the nodes; None where none was written."""
-        self.flush()
-        return None if self._place is None else closing_line(self._reports, self._left, self._place)
+        """Writes what still waits, and says in one line what became of the nodes; None where there is nothing to say
+        of them, and this command writes none."""
+        with self._lock:
+            if self._is_waiting or (self._is_told and not self._reports):
+                self._change(urgent=True)
+        if self._is_told or self._reports or self._left:
+            return closing_line(self._reports, self._left, self.path)
+        return None
 
-    def _change(self, target: Path, command: str, urgent: bool = False) -> Path:
-        path = self._place = target / "planproof" / "report.json"
-        if not urgent and time.monotonic() - self._written < PAUSE:
-            self._waiting = (target, command)
-            return path
-        form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
-        for file, home in [(path, target), *([(Path(self._also), None)] if self._also else ())]:
+    def _change(self, urgent: bool = False) -> None:
+        self._is_waiting = not urgent and time.monotonic() - self._written < PAUSE
+        if self._is_waiting:
+            return
+        command = f"dbt {self._command}"
+        form = run_report(command, self._reports, self._started, project=self._project, remarks=self._remarks)
+        for file, home in [(self.path, self._target), *([(Path(self._also), None)] if self._also else ())]:
             try:
                 write_anew(file, (f"{line}\n" for line in form.to_lines()), home)
             except OSError as error:  # No model is worse for it.
                 log.warn(f"planproof cannot write its report: {error}")
-        self._waiting, self._written = None, time.monotonic()
-        return path
+        self._written = time.monotonic()

@@ -40,7 +40,8 @@ def _announce_nodes(plain: Any) -> Any:
     def before_run(self: Any, adapter: Any, selected_uids: Any) -> Any:
         gate = _gate(adapter)
         if gate is not None:
-            gate.trials.begin(self.manifest, selected_uids)
+            # A dbt without them fails nodes as before: the report then names those alone that the guard saw.
+            gate.begin(self.manifest, selected_uids, getattr(self, "node_results", ()))
         return plain(self, adapter, selected_uids)
 
     return before_run

@@ -301,8 +301,8 @@ def test_what_a_run_writes_follows_dbts_own_link_alone(is_linked: str, tmp_path:
     link = target if is_linked == "target" else target / "planproof"
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "outside")
-    record = record_of("shop")
-    record.add(Report("shop.m", "published"), target, "run")
+    record = record_of(target, "run", "shop")
+    record.add(Report("shop.m", "published"))
     record.flush()
     asked = SimpleNamespace(to_lines=lambda brief: ["{}"])
     with suppress(ProjectError):
@@ -359,8 +359,8 @@ def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name in ("report.json", f"report.{os.getpid()}.tmp", f".report.json.{os.getpid()}.tmp"):
         (folder / name).symlink_to(tmp_path / "precious")
-    record = record_of("shop")
-    record.add(Report("shop.m", "published"), tmp_path / "target", "run")
+    record = record_of(tmp_path / "target", "run", "shop")
+    record.add(Report("shop.m", "published"))
     record.flush()
     assert "shop.m" in (folder / "report.json").read_text()
     assert (tmp_path / "precious").read_text() == "precious"

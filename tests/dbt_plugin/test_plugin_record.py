@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from projects import Dbt
 
 pytest.importorskip("dbt.adapters.spark")
 
@@ -21,13 +22,13 @@ def models(target: Path) -> list[str]:
 
 
 def test_what_was_stopped_is_said_at_once_and_the_rest_at_the_end(tmp_path: Path) -> None:
-    record = Record("shop")
-    record.add(Report("a", "published"), tmp_path, "build")
-    record.add(Report("b", "published"), tmp_path, "build")
+    record = Record(tmp_path, "build", "shop")
+    record.add(Report("a", "published"))
+    record.add(Report("b", "published"))
     assert models(tmp_path) == ["a"]
-    record.add(Report("c", "rejected"), tmp_path, "build")
+    record.add(Report("c", "rejected"))
     assert models(tmp_path) == ["a", "b", "c"]
-    record.add(Report("d", "published"), tmp_path, "build")
+    record.add(Report("d", "published"))
     assert models(tmp_path) == ["a", "b", "c"]
     record.flush()
     assert models(tmp_path) == ["a", "b", "c", "d"]
@@ -37,11 +38,11 @@ def test_what_was_stopped_is_said_at_once_and_the_rest_at_the_end(tmp_path: Path
 def test_who_started_dbt_gets_a_file_that_no_other_dbt_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own.json"
     monkeypatch.setenv("PLANPROOF_REPORT", str(own))
-    mine = Record("shop")
-    mine.add(Report("a", "violated"), tmp_path, "build")
+    mine = Record(tmp_path, "build", "shop")
+    mine.add(Report("a", "violated"))
     monkeypatch.delenv("PLANPROOF_REPORT")
-    others = Record("shop")
-    others.add(Report("b", "published"), tmp_path, "build")
+    others = Record(tmp_path, "build", "shop")
+    others.add(Report("b", "published"))
     assert models(tmp_path) == ["b"]
     assert [r.model for r in RunReport.from_json(own.read_text("utf-8")).reports] == ["a"]
 
@@ -53,7 +54,7 @@ def report(name: str, outcome: str, *findings: Finding, contract: bool = True) -
 def test_the_closing_line_counts_each_node_once_and_names_what_dbt_wrote_itself(tmp_path: Path) -> None:
     proved = Finding(Verdict.PROVED, "PP506", "logical", "id")
     counted = Finding(Verdict.PROVED, "PP505", "files", "id")
-    record = Record("shop")
+    record = Record(tmp_path, "build", "shop")
     assert record.close() is None
     for one in (
         report("a", "published", proved),
@@ -63,16 +64,48 @@ def test_the_closing_line_counts_each_node_once_and_names_what_dbt_wrote_itself(
         report("e", "rejected", Finding(Verdict.VIOLATED, "PP504", "analyzed", "id")),
         report("a", "published", proved),
     ):
-        record.add(one, tmp_path, "build")
+        record.add(one)
     for name, kind, reason in (
         ("s", "seed", "it is a seed"),
         ("t", "seed", "it is a seed"),
         ("m", "model", "its file format is orc"),
         ("m", "model", "its file format is orc"),
     ):
-        record.leave(name, Left(kind, reason), tmp_path, "build")
+        record.leave(name, Left(kind, reason))
     path = tmp_path / "planproof/report.json"
     assert record.close() == (
         "planproof: 4 published (1 contract proved, 1 counted, 1 violated, 1 without a contract), 1 stopped, "
         f"3 left to dbt (2 seeds, 1 model: m: its file format is orc); report {path}"
     )
+
+
+GOOD = "{{ config(materialized='table', file_format='parquet') }} select 1 as id"
+FAILS = "{% if execute %}{{ exceptions.raise_compiler_error('no such day') }}{% endif %} select 1 as id"
+
+
+def outcomes(dbt: Dbt) -> dict[str, str]:
+    return {name: report["outcome"] for name, report in dbt.reports.items()}
+
+
+def test_a_node_that_dbt_fails_before_its_statement_stands_in_the_report(dbt: Dbt) -> None:
+    dbt.write({"models/a.sql": GOOD, "models/b.sql": GOOD})
+    assert dbt.run("build").success
+    assert outcomes(dbt) == {"a": "published", "b": "published"}
+    dbt.write({"models/b.sql": FAILS, "models/c.sql": "select * from {{ ref('b') }}"})
+    assert not dbt.run("build").success
+    assert outcomes(dbt) == {"a": "published", "b": "failed"}
+    assert "no such day" in dbt.reports["b"]["error"]
+    assert "planproof: 1 published (1 without a contract), 1 could not run; report " in dbt.log
+
+
+def test_no_report_of_an_earlier_build_outlives_one_that_ends_before_its_models(dbt: Dbt) -> None:
+    dbt.write({"models/a.sql": GOOD, "models/b.sql": GOOD, "models/c.sql": GOOD})
+    assert dbt.run("build").success
+    for command in (["compile"], ["ls"], ["parse"], ["test"]):
+        assert dbt.run(*command).success
+    assert dbt.run("build", "--select", "a", guarded=False).success
+    assert len(outcomes(dbt)) == 3, "what writes no model, and who switched the guard off, leave it"
+    dbt.write({"models/b.sql": "select * from {{ ref('not_there') }}"})
+    assert not dbt.run("build").success
+    assert outcomes(dbt) == {}
+    assert "planproof: nothing was published; report " in dbt.log
