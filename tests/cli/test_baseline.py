@@ -31,7 +31,9 @@ def check(tmp_path, dbt_manifest):
 def test_only_what_is_new_fails(check, tmp_path):
     file, models = tmp_path / "baseline.json", {"broken": BROKEN, "open": OPEN}
     assert check(models).exit_code == 1
-    assert check(models, "--write-baseline", file).exit_code == 0
+    written = check(models, "--write-baseline", file)
+    assert written.exit_code == 0
+    assert f"wrote 2 findings to {file}" in "".join(written.output.split("\n")), written.output
     known = check(models, "--baseline", file)
     assert known.exit_code == 0
     assert " ? shop.broken" in known.output

@@ -297,7 +297,7 @@ def test_a_project_that_is_compiled_in_part_is_judged_in_part(check):
     }
     assert noted[0] == (
         "7 models are not compiled and were not judged: model.shop.b0, model.shop.b1, model.shop.b2, model.shop.b3, "
-        "model.shop.b4 and 2 more; run `dbt compile`"
+        "model.shop.b4 and 2 more; run `dbt compile`, or `planproof check --compile`"
     )
 
 

@@ -24,13 +24,15 @@ Key = tuple[str, str, str, str]
 """Model, code, column, promise."""
 
 
-def write_baseline(file: Path, reports: Iterable[Report]) -> None:
-    """Writes what the reports of a check found. Raises `ProjectError`."""
+def write_baseline(file: Path, reports: Iterable[Report]) -> str:
+    """Writes what the reports of a check found, and says so. Raises `ProjectError`."""
     found = Counter(_key(report, f) for report in reports for f in report.findings if f.verdict is not Verdict.PROVED)
     names = ("model", "code", "column", "promised", "count")
     rows = [json.dumps(dict(zip(names, (*key, found[key]))), ensure_ascii=False) for key in sorted(found)]
     listed = ",\n".join(f"  {row}" for row in rows)
     output.write(file, f'{{"version": {_VERSION}, "findings": [\n{listed}\n]}}\n')
+    many = sum(found.values())
+    return f"wrote {many} {'finding' if many == 1 else 'findings'} to {file}"
 
 
 def read_baseline(file: Path) -> Counter[Key]:

@@ -91,7 +91,7 @@ def check(
         reports = request.reports(None, shown, brief=wanted.is_brief)
     remarks = shown.remarks
     if write_baseline is not None:
-        baselines.write_baseline(write_baseline, reports)
+        remarks.append(baselines.write_baseline(write_baseline, reports))
         baseline = write_baseline
     if baseline is not None:
         known = baselines.read_baseline(baseline)

@@ -25,7 +25,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Which models": ("select", "exclude", "selector", "state"),
     "The report": ("formats", "files", "as_json", "html", "markdown"),
     "Spark": ("conf", "functions"),
-    "Settings (default: each model's own, else the one given here)": tuple(setting.name for setting in SETTINGS),
+    "Settings, for models that do not set them": tuple(setting.name for setting in SETTINGS),
 }
 """The options that several commands share, by the titles under which `--help` lists them."""
 

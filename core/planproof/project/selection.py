@@ -103,7 +103,7 @@ def remark_on(left: Sequence[ProjectNode]) -> list[str]:
     if not left:
         return []
     what = "1 model is not compiled and was" if len(left) == 1 else f"{len(left)} models are not compiled and were"
-    return [f"{what} not judged: {_list_names(left)}; run `dbt compile`"]
+    return [f"{what} not judged: {_list_names(left)}; run `dbt compile`, or `planproof check --compile`"]
 
 
 def _list_names(nodes: Sequence[ProjectNode]) -> str:

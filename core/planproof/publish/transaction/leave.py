@@ -396,7 +396,7 @@ def _sweep_versions(store: Store, holdings: Holdings, file: str, force: bool) ->
     if holder is not None:
         return [report_end("refused", file, f"{file} holds data of {holder}, which stay there")]
     if not force:
-        said = "versions of no table that this catalog knows"
+        said = "versions that no table of this catalog points to (any more)"
         if any(list_added(store, join(file, version)) for version in store.names(file)):
             said = "rows that another writer's statement brought after the table had left: they are in no table"
         return [
