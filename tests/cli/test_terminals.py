@@ -134,7 +134,7 @@ def test_help_has_whole_sentences_and_derive_apart(invoke):
 
 def test_a_command_s_own_options_come_first_and_settings_last(invoke):
     text = invoke("check", "--help").output
-    places = [text.index(part) for part in ("--compile", "Which project:", "--manifest", "Settings, for models", "--fail-on")]
+    places = [text.index(part) for part in ("--compile", "Which project:", "--manifest", "Settings, for", "--fail-on")]
     assert places == sorted(places)
 
 

@@ -24,7 +24,7 @@ MODELS = {
 }
 
 
-def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any) -> None:
+def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any, capfd: pytest.CaptureFixture[str]) -> None:
     from dbt_planproof.invoke import compile_project
 
     dbt.write(MODELS)
@@ -35,7 +35,9 @@ def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any) -> No
     assert not dbt.exists("first")
 
     assert dbt.run("run", guarded=False).success
+    capfd.readouterr()
     manifest = compile_project(dbt.root, profiles_dir=dbt.root, select=["grown"])
+    assert capfd.readouterr().out == "", "dbt prints the text of a model that is selected"
     assert "where id > 1" in manifest["nodes"]["model.shop.grown"]["compiled_code"]
     assert not manifest["nodes"]["model.shop.first"].get("compiled_code")
     manifest = compile_project(dbt.root, profiles_dir=dbt.root, select=["grown"], full_refresh=True)
