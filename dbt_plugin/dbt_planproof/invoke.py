@@ -40,7 +40,7 @@ def compile_project(
     settings. Raises `CompileFailed`, and KeyboardInterrupt where that stopped dbt. dbt keeps its state in globals: one
     call at a time.
     """
-    args = ["compile", "--log-level", "error", "--project-dir", str(project_dir)]
+    args = ["compile", "--log-level", "none", "--project-dir", str(project_dir)]
     args += ["--profiles-dir", str(profiles_dir)] if profiles_dir else []
     args += ["--target", target] if target else []
     args += ["--vars", json.dumps(dict(vars))] if vars else []
