@@ -66,7 +66,7 @@ def add_drift(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str
     came = {name: new[name] for name in new if name not in old}
     went = {name: old[name] for name in old if name not in new}
     retyped = {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]}
-    rows = [before.get("rows"), report.rows]
+    rows = [_read_rows(before.get("rows")), report.rows]
     drift = {"came": came, "went": went, "changed": retyped, "rows": rows}
     said = [f"column {name} {kind} came" for name, kind in came.items()]
     said += [f"column {name} {kind} went" for name, kind in went.items()]
@@ -80,6 +80,10 @@ def _read_columns(form: Any) -> dict[str, str]:
     """What was written of columns; a file that others can write to may hold anything."""
     listed = form if isinstance(form, list) else ()
     return {str(name): str(kind) for name, kind in (c for c in listed if isinstance(c, list) and len(c) == 2)}
+
+
+def _read_rows(form: Any) -> int | None:
+    return form if isinstance(form, int) else None
 
 
 def _describe_report(report: Report) -> Seen:

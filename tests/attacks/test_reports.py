@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,11 @@ def test_what_was_seen_last_may_be_anything(tmp_path: Path) -> None:
     from planproof.report.model import PlaneReading
 
     report = Report("shop.m", "audited", planes=(PlaneReading("catalog", "read", schema=(("a", "int", True),)),))
+    counted = replace(report, rows=3)
     for seen in (5, [], {"columns": 5}, {"columns": [5, ["a"], ["a", {}], "ab"]}, {"rows": "x"}, {"rows": [1]}):
         add_drift(report, {"shop.m": seen})
+        assert "rows" not in " ".join(add_drift(counted, {"shop.m": seen})[1])
+    assert add_drift(counted, {"shop.m": {"rows": 5}})[1][-1] == "5 rows at the last audit, 3 now"
     file, precious = tmp_path / "seen.json", tmp_path / "precious"
     for text in ("[]", "{", DEEP):
         file.write_text(text)
