@@ -124,7 +124,7 @@ def test_what_another_catalog_may_need_is_left_unless_forced(session: Any, shop:
     (stranger / "part.parquet").write_text("rows")
     (report,) = move_back(session, store_of(session), [f"file:{folder}"])
     assert report.outcome == "failed"
-    assert "no table that this catalog knows" in report.error
+    assert "versions that no table of this catalog points to" in report.error
     assert (stranger / "part.parquet").exists()
     assert move_back(session, store_of(session), [f"file:{folder}"], force=True) == []
     assert not (folder / PREFIX).exists()

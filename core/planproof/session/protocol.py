@@ -141,7 +141,8 @@ class Entries:
 _LASTING = (
     r"\bPermission denied\b|PERMISSION_DENIED|INSUFFICIENT_PERMISSION|AccessControlException"
     r"|\b[Aa]ccess ?(is )?[Dd]enied|\bForbidden\b|\bnot authorized\b"
-    r"|UnsupportedOperationException|^(UNSUPPORTED|NOT_SUPPORTED)"
+    # Spark 3.5 calls a file that cannot be read UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY, too.
+    r"|UnsupportedOperationException|^(UNSUPPORTED(?!_DATASOURCE_FOR_DIRECT_QUERY)|NOT_SUPPORTED)"
     # SessionCatalog.validateName; Spark 3.5 has no condition of that name.
     r"|^INVALID_SCHEMA_OR_RELATION_NAME|is not a valid name for tables"
 )
