@@ -193,8 +193,9 @@ def table_alias(c: Cursor) -> q.TableAlias | None:
 
 
 def bare_alias(c: Cursor) -> q.Identifier | None:
-    """`[AS] name`, as after PIVOT, where any word is a name; None where none stands."""
-    if c.skip("AS"):
+    """`[AS] name`, as after PIVOT, where any word is a name, AS too; None where none stands."""
+    if c.kind == "AS" and (c.peek() in WORDS or "AS" in c.reserved):
+        c.advance()
         return c.captured_identifier()
     if c.kind not in WORDS or (c.kind != "IDENTIFIER_TOKEN" and not is_name(c)):
         return None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
+from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
@@ -26,7 +26,6 @@ from planproof_engine.expr import (
     InSubquery,
     Lambda,
     Literal,
-    Variable,
     column_of,
     drop_alias,
     fresh_id,
@@ -109,7 +108,7 @@ def canonicalize(expr: Expr, *, within: bool = True) -> Expr:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
             return evolve(e, plan=Filter(Literal(_read(e.plan), dt.STRING, ""), OneRow()))
-        return _renumber_variables(e) if isinstance(e, Lambda) else e
+        return renumber_variables(e) if isinstance(e, Lambda) else e
 
     return transform_up(drop_names(expr) if within else expr, change)
 
@@ -154,15 +153,6 @@ def _own_values(node: Plan) -> Hashable:
     elif isinstance(node, Aggregate):
         found = node.grouping_sets
     return found
-
-
-def _renumber_variables(function: Lambda) -> Expr:
-    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
-    equal."""
-    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
-    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
-    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
-    return evolve(function, parameters=tuple(renamed.values()), body=body)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Cast, Column, Exists, Expr, InSubquery, Lambda, ScalarSubquery, Window
 from planproof_engine.expr.pretty import output_name
 from planproof_engine.expr.rewrite import transform_up
-from planproof_engine.functions.families.rules import is_zoned
+from planproof_engine.functions.replaced import is_zoned
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 
@@ -30,8 +30,8 @@ def rename_item(item: Expr, generators: Sequence[Generated], conf: Conf) -> Expr
     name = output_name(bare)
     if bare is item.child or name == output_name(item.child):
         return item
-    taken = min(_count_rounds(g.call, {}) for g in generators)
-    rounds = _count_rounds(item.child, {c.id: taken + 1 for g in generators for c in g.columns})
+    taken = min(count_rounds(g.call, {}) for g in generators)
+    rounds = count_rounds(item.child, {c.id: taken + 1 for g in generators for c in g.columns})
     if rounds > 1 and rounds > taken and not conf.before("4.1"):
         if taken or conf.before("4.3"):
             raise Unknown("the name of an item beside a generator")
@@ -39,14 +39,14 @@ def rename_item(item: Expr, generators: Sequence[Generated], conf: Conf) -> Expr
     return evolve(item, name=name) if rounds > taken else item
 
 
-def _count_rounds(expr: Expr, made: Mapping[int, int]) -> int:
+def count_rounds(expr: Expr, made: Mapping[int, int]) -> int:
     """After how many rounds of the analyzer the expression is resolved: 0 where the first one does it. `made` says when
     the columns of the generators are there."""
     if isinstance(expr, Column):
         return made.get(expr.id, 0)
     if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
         return 1
-    inner = max((_count_rounds(child, made) for child in expr.children), default=0)
+    inner = max((count_rounds(child, made) for child in expr.children), default=0)
     if isinstance(expr, Cast):
         return max(inner, int(not expr.written or _is_zoned_cast(expr)))
     if isinstance(expr, Window):
@@ -54,7 +54,7 @@ def _count_rounds(expr: Expr, made: Mapping[int, int]) -> int:
     if not isinstance(expr, Call):
         return inner
     if any(isinstance(arg, Lambda) for arg in expr.args):
-        given = max((_count_rounds(arg, made) for arg in expr.args if not isinstance(arg, Lambda)), default=0)
+        given = max((count_rounds(arg, made) for arg in expr.args if not isinstance(arg, Lambda)), default=0)
         return max(inner, given + 1)
     zoned = is_zoned(expr)
     if zoned is None:

@@ -17,7 +17,7 @@ from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.expr import Alias, Call, Column, Expr, Literal, drop_alias, is_aggregate
+from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable, drop_alias, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -182,7 +182,10 @@ class _Clause:
         return named[0] if named and not self.ctx.scope.find_matches(parts)[0] else None
 
     def _add_key(self, bound: Expr, item: int) -> int:
-        at = self.places.setdefault((drop_names(bound), item), len(self.found))
+        alike = drop_names(bound)
+        if self.ctx.grouping is not None:  # Else Spark keeps what is written twice.
+            alike = transform_up(alike, lambda e: renumber_variables(e) if isinstance(e, Lambda) else e)
+        at = self.places.setdefault((alike, item), len(self.found))
         if at == len(self.found):
             self.found.append(bound)
         return at
@@ -245,6 +248,15 @@ def find_aggregate(expr: Expr) -> Call | None:
 def drop_names(expr: Expr) -> Expr:
     """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
     return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
+
+
+def renumber_variables(function: Lambda) -> Expr:
+    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
+    equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return evolve(function, parameters=tuple(renamed.values()), body=body)
 
 
 def _find_star(node: q.Node) -> q.Star | None:

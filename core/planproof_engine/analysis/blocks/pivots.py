@@ -27,6 +27,7 @@ from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
+from planproof_engine.types.kinds import is_orderable
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -34,11 +35,12 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
     keys = [bind(c, ctx) for c in node.columns]
-    aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
+    bound = [bind(a.operand if isinstance(a, q.Alias) else a, ctx) for a in node.aggregates]
     for key in keys:
-        if isinstance(key.type, dt.Map):
+        if not is_orderable(key.type):
             text = f"Invalid pivot column {pretty(key)}: its type is not comparable."
             raise env.make_error("INCOMPARABLE_PIVOT_COLUMN", text, node)
+    aggregates = [_check_aggregate(a, expr, ctx) for a, expr in zip(node.aggregates, bound)]
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
@@ -75,9 +77,8 @@ def _is_picked(aggregates: Sequence[Expr]) -> bool:
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
-    inner = node.operand if isinstance(node, q.Alias) else node
-    bound = bind(inner, ctx)
+def _check_aggregate(node: q.Node, bound: Expr, ctx: Context) -> tuple[str, Expr]:
+    """The aggregate's name, and the aggregate."""
     if any(True for _ in columns_outside(bound)):
         said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)

@@ -17,7 +17,7 @@ from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, Variable, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.functions.bind import cast_unless_equal, check_cast
@@ -77,13 +77,15 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
         unseen = ctx.lacks("table functions called as what they are")
         raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
     refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
+    args, columns = _bind_arguments(routine, node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
         said = f"Using SQL function `{routine.name}` in {operator} is not supported."
         raise ctx.env.make_error("UNSUPPORTED_SQL_UDF_USAGE", said, node)
-    args, columns = _bind_arguments(routine, node, ctx)
     around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
-    if ctx.lambdas is not None or around:
+    # Spark puts the calls below the operator, where a lambda's variables are not in reach.
+    within = ctx.lambdas is not None and any(a.holds(Variable) for a in args)
+    if within or around:
         text = f"Lambda function with the SQL function `{routine.name}` in a higher order function."
         raise ctx.env.make_error("UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF", text, node)
     body = _bind_body(routine, columns, ctx)

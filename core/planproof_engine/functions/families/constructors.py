@@ -99,12 +99,11 @@ def struct_values(made: Call) -> tuple[Expr, ...]:
 
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
+    # A function that is named without parentheses is printed as the call that it is.
+    made = [a.child if isinstance(a, Alias) and not a.explicit and isinstance(a.child, Call) and not a.child.args else a for a in call.args]
     if call.shown == "struct":
-        # A function that is named without parentheses is printed as the call that it is.
-        made = [a.child if isinstance(a, Alias) and isinstance(a.child, Call) and not a.child.args else a for a in call.args]
         return f"struct({', '.join(map(pretty, made))})"
-    pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
-    return f"named_struct({', '.join(pairs)})"
+    return f"named_struct({', '.join(f'{_field_name(a, i)}, {pretty(made[i])}' for i, a in enumerate(call.args))})"
 
 
 TABLE: Table = lines(
