@@ -82,7 +82,7 @@ def _begins_by_more(c: Cursor, at: int) -> bool:
         return c.kinds[at + 1] not in _NOT_EXPRESSION
     if kind == "WINDOW":
         literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
-        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] == "AS")
+        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in ("AS", "-"))
     if kind == "SET":
         literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
         return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in _SET_ASSIGNMENT)

@@ -256,6 +256,24 @@ def test_what_a_sql_function_does_not_take(call: str, expected: Any) -> None:
     assert answer(SQL_FUNCTION, f"SELECT {call}") == expected
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "f(a INT DEFAULT 1, b INT) RETURNS INT RETURN a + b",
+        "f(a INT, A INT) RETURNS INT RETURN 1",
+        "f(a INT, b INT) RETURNS TABLE (x INT, X INT) RETURN SELECT a, b",
+    ],
+)
+def test_a_sql_function_that_spark_refuses_is_not_declared(declared: str) -> None:
+    query = "SELECT * FROM f(1, 2)" if "TABLE" in declared else "SELECT f(1, 2)"
+    assert answer([f"CREATE TEMPORARY FUNCTION {declared}"], query).startswith("UNRESOL")
+    kept = [
+        "CREATE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x",
+        f"CREATE OR REPLACE TEMPORARY FUNCTION {declared}",
+    ]
+    assert answer(kept, "SELECT f(1)") == [("f(1)", "int", False)]
+
+
 def test_fields_that_except_drops_in_two_spellings_are_not_known() -> None:
     setup = ["CREATE TABLE t (s STRUCT<x: INT, y: INT>)"]
     assert answer(setup, "SELECT * EXCEPT (s.x, S.y) FROM t").startswith("fields that EXCEPT drops")

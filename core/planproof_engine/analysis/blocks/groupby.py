@@ -18,6 +18,7 @@ from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable, drop_alias, is_aggregate
+from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -246,8 +247,18 @@ def find_aggregate(expr: Expr) -> Call | None:
 
 
 def drop_names(expr: Expr) -> Expr:
-    """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
-    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
+    """The expression without the names that the query gives inside of it (`trimNonTopLevelAliases`). Those of a
+    struct's fields are part of its type."""
+    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else _drop_inner_names(e))
+
+
+def _drop_inner_names(expr: Expr) -> Expr:
+    bare = replace_parts(expr, Expr, lambda part: part.child if isinstance(part, Alias) else part)
+    if not (isinstance(bare, Call) and bare.function.name == "struct" and isinstance(bare.type, dt.Struct)):
+        return bare
+    names = (f.name for f in bare.type.fields)  # Given or not, and however the struct is written.
+    args = tuple(Alias(value, name, 0, explicit=False) for name, value in zip(names, bare.args))
+    return evolve(bare, args=args, shown="struct")
 
 
 def renumber_variables(function: Lambda) -> Expr:

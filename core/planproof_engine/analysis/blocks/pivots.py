@@ -15,12 +15,12 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, drop_alias, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.rules import is_foldable, is_null
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
@@ -127,10 +127,12 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
+    if isinstance(node, q.Column) and isinstance(value, Literal) and value.is_variable:
+        return node.parts[-1].text, value
     if isinstance(node, q.Column) and isinstance(value, Call):
         return pretty(value), value  # `current_date` is a `NamedExpression` (`LiteralFunctionResolution`).
     texts = [_cast_to_text(m, ctx, node) for m in members]
-    return (texts[0] if members[0] is value else "{" + ", ".join(texts) + "}"), value
+    return (texts[0] if members[0] is value else _enclose(members, ctx, node)), value
 
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
@@ -154,11 +156,17 @@ def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
         return (value,)
     if isinstance(value, Literal) and value.value is None:
         return (value,) * len(keys)  # A NULL is cast to the row.
-    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
-    return members if len(members) == len(keys) else None
+    members = map(drop_alias, value.args) if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    parts = tuple(members)
+    return parts if len(parts) == len(keys) else None
 
 
-_BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
+def _enclose(values: Sequence[Expr], ctx: Context, node: q.Node, *, array: bool = False) -> str:
+    """Values as `ToStringBase` has them; the legacy one has brackets around all, and nothing for a null."""
+    legacy = ctx.conf.brackets_around_complex_texts
+    texts = ["" if legacy and is_null(v) else f" {_cast_to_text(v, ctx, node)}" for v in values]
+    joined = ",".join(texts).removeprefix(" ")
+    return f"[{joined}]" if legacy or array else f"{{{joined}}}"
 
 
 def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
@@ -170,7 +178,7 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         if value.type in (dt.DATE, dt.STRING) or isinstance(value.type, dt.Decimal):
             return str(value.value)
         plain = dt.is_string(value.type) or "'" not in value.text or isinstance(value.type, dt.Interval)
-        if isinstance(value.value, (bool, int, float, str)) and plain:
+        if isinstance(value.value, (bool, int, float, str)) and plain and not value.is_variable:
             return value.text
     if (
         isinstance(value, Cast)
@@ -178,9 +186,8 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         and (value.child.value is None or dt.same_type(value.type, dt.STRING))
     ):
         return _cast_to_text(value.child, ctx, node)
-    if isinstance(value, Call) and value.function.name in _BRACKETS:
-        opened, closed = _BRACKETS[value.function.name]
-        return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
+    if isinstance(value, Call) and value.function.name in ("array", "struct"):
+        return _enclose(value.args, ctx, node, array=value.function.name == "array")
     if isinstance(value, Call) and value.function.name == "map":
         texts = [_cast_to_text(a, ctx, node) for a in value.args]
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"

@@ -5,6 +5,8 @@ Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -207,10 +209,23 @@ def _function(name: str, returns: dt.DataType, nullable: bool) -> Signature:
 
 
 def declare(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
-    """The environment's functions with the one that CREATE FUNCTION declares."""
+    """The environment's functions with the one that CREATE FUNCTION declares. Raises `AnalysisError` for parameters
+    that Spark does not take (`UserDefinedFunction`)."""
+    _refuse_repeated(node.parameters, "DUPLICATE_ROUTINE_PARAMETER_NAMES", env)
+    _refuse_repeated(node.returns_table or (), "DUPLICATE_ROUTINE_RETURNS_COLUMNS", env)
+    for one, following in itertools.pairwise(node.parameters):
+        if one.default is not None and following.default is None:
+            said = f"The parameter `{one.name.text}` with DEFAULT must not be followed by one without."
+            raise env.make_error("USER_DEFINED_FUNCTIONS.NOT_A_VALID_DEFAULT_PARAMETER_POSITION", said, one)
     parts = [p.lower() for p in name_parts(node.name)]
     if not node.temporary:
         missing = 3 - len(parts)
         parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
     name = ".".join(parts)
     return {**env.functions, name: Routine(name, node, text)}
+
+
+def _refuse_repeated(columns: Sequence[q.ColumnDef], condition: str, env: Environment) -> None:
+    count = Counter(c.name.text if env.conf.case_sensitive else c.name.text.lower() for c in columns)
+    if repeated := sorted(name for name, n in count.items() if n > 1):
+        raise env.make_error(condition, f"The name `{repeated[0]}` is given twice.", columns[0])
