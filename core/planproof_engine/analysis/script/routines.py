@@ -222,6 +222,8 @@ def declare(node: CreateFunction, text: str, env: Environment) -> dict[str, Rout
         missing = 3 - len(parts)
         parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
     name = ".".join(parts)
+    if name in env.functions and not node.replace:
+        return env.functions  # Spark passes over it, or refuses it.
     return {**env.functions, name: Routine(name, node, text)}
 
 
