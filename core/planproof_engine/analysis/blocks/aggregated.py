@@ -19,8 +19,10 @@ from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
+    UNPRINTED,
     Alias,
     Call,
+    Cast,
     Column,
     Expr,
     InSubquery,
@@ -34,6 +36,8 @@ from planproof_engine.expr import (
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.functions.names import OF_GRAMMAR
+from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import (
     Aggregate,
     Filter,
@@ -250,14 +254,13 @@ class Aggregated:
             self._check_outer(e, shown, node, ctx)
         if self.of_sets and not is_aggregate(e):
             return self._resolve_over_sets(e, node, ctx)
+        if not is_aggregate(e) and any(map(_is_named, e.walk())):
+            return None  # Each such name has an id of its own here: what it stands in is no key.
         computed = self._find_output(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
             return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
-        if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
-            # `x NOT BETWEEN y AND z` says its operand in no text of its own.
-            negated = self._find_output(e.args[0])
-            if negated is not None:
-                return evolve(e, args=(evolve(negated, span=None, repeats=True),))
+        if (negated := self._find_negated(e)) is not None:
+            return negated
         if is_aggregate(e) or e in self.keys:
             self.extended |= not is_grouping(e)
             if is_grouping(e) and ctx.clause == "HAVING":
@@ -268,6 +271,13 @@ class Aggregated:
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
+
+    def _find_negated(self, e: Expr) -> Expr | None:
+        """`x NOT BETWEEN y AND z`, which says its operand in no text of its own."""
+        if not isinstance(e, Call) or e.function.name != "not" or getattr(e.args[0], "span", None) != e.span:
+            return None
+        found = self._find_output(e.args[0])
+        return evolve(e, args=(evolve(found, span=None, repeats=True),)) if found is not None else None
 
     def _resolve_over_sets(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
         """What stands over grouping sets and is no aggregate: an Expand has put columns in the place of computed keys.
@@ -350,16 +360,15 @@ class Aggregated:
                 text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
                 raise ctx.env.make_error(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
-    def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
-        """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
-        (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so its columns are looked for above."""
+    def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr:
+        """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then,
+        and nothing is cast (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so the names in such a key
+        mean what the Aggregate gives."""
         computed = self._find_output(key)
-        if not _calls_function(key, node):
+        if not (_calls_function(key, node) or any(map(_is_made_later, key.walk()))):
             self.extended |= computed is None
             return computed or key
-        if (column := next((e for e in key.walk() if isinstance(e, Column)), None)) is not None:
-            raise make_missing_output_error(column, self.items, node, ctx)
-        return None
+        return transform_down(key, lambda e: self._find_by_name(e, node, ctx) if isinstance(e, Column) else None)
 
     def _find_by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output. With the
@@ -392,9 +401,13 @@ class Aggregated:
 
 def _calls_function(expr: Expr, node: q.Node) -> bool:
     """Whether the expression holds a function that `node` calls by its name, and not operators alone."""
-    called = {str(call.name).lower() for call in node.find_all(q.Call)}
+    called = {_last_part(str(call.name)) for call in node.find_all(q.Call) if not _is_of_grammar(call)}
     calls = (e for e in expr.walk() if isinstance(e, Call))
-    return any(not called.isdisjoint((e.function.name, e.shown.lower())) for e in calls)
+    return any(not called.isdisjoint(map(_last_part, (e.function.name, e.shown))) for e in calls)
+
+
+def _last_part(name: str) -> str:
+    return name[name.rfind(".") + 1 :].lower()
 
 
 def _list_outside(expr: Expr) -> Iterator[Expr]:
@@ -450,3 +463,17 @@ def check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: C
                 "Columns of grouping_id do not match the grouping columns.",
                 node,
             )
+
+
+def _is_of_grammar(call: q.Call) -> bool:
+    """Whether Spark's parser makes an expression of the call, and no name of a function that is still to be found."""
+    return isinstance(call, q.SpecialCall) and call.form in OF_GRAMMAR
+
+
+def _is_made_later(e: Expr) -> bool:
+    """Whether the expression is what type coercion made, or has a name with an id of its own in it."""
+    return (isinstance(e, Cast) and not e.written) or (isinstance(e, Call) and is_made_anew(e)) or _is_named(e)
+
+
+def _is_named(e: Expr) -> bool:
+    return isinstance(e, Alias) and e.id != UNPRINTED

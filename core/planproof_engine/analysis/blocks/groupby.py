@@ -52,10 +52,15 @@ def group_expressions(
 def _list_members(node: q.Node) -> Iterator[q.Node]:
     """The expressions of the clause, out of the sets in which they stand."""
     for child in node.children:
-        if isinstance(child, (q.GroupingAnalytics, q.Tuple, q.Paren)):
+        if isinstance(child, (q.GroupingAnalytics, q.Tuple, q.Paren)) and not _is_row(child):
             yield from _list_members(child)
         else:
             yield child
+
+
+def _is_row(node: q.Node) -> bool:
+    """Whether it can be no set of expressions: it names one, as only a row does."""
+    return isinstance(node, q.Tuple) and any(isinstance(m, q.Alias) for m in node.members)
 
 
 def _list_sets(clause: _Clause, group: q.Group) -> Sets | None:
@@ -157,7 +162,7 @@ class _Clause:
     def positions(self, member: q.Node, *, whole: bool = False, trimmed: bool = False) -> Positions:
         """The positions of a set's members among the grouping expressions. A member that is new is added to them."""
         members: Sequence[q.Node]
-        if isinstance(member, q.Tuple) and not whole:
+        if isinstance(member, q.Tuple) and not whole and not _is_row(member):
             members = member.members
         elif isinstance(member, q.Paren):
             members = [member.operand]

@@ -253,7 +253,8 @@ def _between(node: q.Between, ctx: Context) -> Expr:
     low, high = (bind_binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
     if ctx.conf.before("4.0"):
         return add_span(call("and", [low, high], ctx, node), node)
-    return add_span(call("between", operands, ctx, node), node)
+    found = call("between", operands, ctx, node)
+    return add_span(evolve(found, nullable=low.nullable or high.nullable), node)
 
 
 def _is(node: q.Is, ctx: Context) -> Expr:
