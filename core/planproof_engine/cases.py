@@ -20,9 +20,12 @@ TIME_ZONE = "America/Los_Angeles"
 machine."""
 
 
-def derive(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
-    answer: dict[str, Any] = {"id": case.get("id")}
+def derive(case: Mapping[str, Any], place: str = "the case") -> dict[str, Any]:
+    """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises. Of a case in another form it
+    says what is wrong, by its `place` in a file."""
+    answer: dict[str, Any] = {"id": case.get("id") if isinstance(case, Mapping) else None}
+    if (fault := _find_fault(case)) is not None:
+        return {**answer, "unknown": f"{place} {fault}"}
     try:
         from planproof_engine.analysis.script.setup import apply
 
@@ -35,8 +38,8 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
     except Unknown as unknown:
         return {**answer, "unknown": unknown.construct}
     except AnalysisError as error:
-        place = error.origin
-        line, column = (place.line, place.column) if place is not None else (None, None)
+        origin = error.origin
+        line, column = (origin.line, origin.column) if origin is not None else (None, None)
         return {**answer, "error": f"{error.condition}: {error.message}", "line": line, "column": column}
     except UnknownSpark as error:
         return {**answer, "unknown": str(error)}
@@ -44,6 +47,32 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "unknown": "a query nested this deeply"}
     except Exception as error:  # One case must never end the others.
         return {**answer, "unknown": f"internal error: {type(error).__name__}: {error}"}
+
+
+def _find_fault(case: object) -> str | None:
+    """What a case lacks, or has in another form than `derive` takes it."""
+    if not isinstance(case, Mapping):
+        return f"is no object with a `query`, but a {type(case).__name__}"
+    if not isinstance(case.get("query"), str):
+        return "has no `query`" if "query" not in case else "has a `query` that is no text"
+    relations, setup = case.get("relations"), case.get("setup")
+    if relations is not None and not (isinstance(relations, Mapping) and all(map(_are_columns, relations.values()))):
+        return "gives `relations` in another form than {name: [[column, type, nullable], ...]}"
+    if setup is not None and not (isinstance(setup, (list, tuple)) and all(isinstance(one, str) for one in setup)):
+        return "gives `setup` in another form than a list of statements"
+    return None
+
+
+def _are_columns(given: object) -> bool:
+    """Whether each is a name, a type (a text, or Spark's JSON form) and a flag."""
+    return isinstance(given, (list, tuple)) and all(
+        isinstance(one, (list, tuple))
+        and len(one) == 3
+        and isinstance(one[0], str)
+        and isinstance(one[1], (str, Mapping))
+        and isinstance(one[2], bool)
+        for one in given
+    )
 
 
 def _plan(query: str, env: Environment) -> LogicalPlan:

@@ -16,6 +16,8 @@ Columns = Iterable[tuple[str, "str | dt.DataType", bool]]
 SESSION_CATALOG = "spark_catalog"
 """Spark's own catalog."""
 
+UNKNOWN = "unknown"
+"""The kind of a relation of whose columns nothing is known."""
 _IDENTITIES = itertools.count(1)
 
 
@@ -182,6 +184,10 @@ class Catalog:
 
     def drop(self, name: str) -> None:
         self._found.pop(tuple(p.lower() for p in split_name(name)), None)
+
+    def holds(self, name: str) -> bool:
+        """Whether a relation is registered under exactly this name."""
+        return tuple(p.lower() for p in split_name(name)) in self._found
 
     def find(self, parts: tuple[str, ...]) -> Relation | None:
         """The relation that a query names by `parts`, or None."""

@@ -118,6 +118,7 @@ class Conf:
     integer_grouping_id: bool = _setting("spark.sql.legacy.integerGroupingId", False)
     exponent_as_decimal: bool = _setting("spark.sql.legacy.exponentLiteralAsDecimal.enabled", False)
     empty_collections_of_strings: bool = _setting("spark.sql.legacy.createEmptyCollectionUsingStringType", False)
+    brackets_around_complex_texts: bool = _setting("spark.sql.legacy.castComplexTypesToString.enabled", False)
     retain_scale: bool = _setting(
         "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate", False, since=("4.0", False)
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+
+from planproof_engine import derive
 
 CASES = [
     {
@@ -75,6 +78,29 @@ def test_a_case_of_another_form_is_named_with_its_line(invoke, given, said):
     answer = answers(found.stdout)["a"]["unknown"]
     assert answer.startswith("line 1 ")
     assert said in answer
+
+
+@pytest.mark.parametrize("line", ["null", "[]", "{}", '{"id": 1, "sql": "select 1"}', "{no json"])
+def test_a_file_without_a_case_could_not_run(invoke, line):
+    found = invoke("derive", "-", input=f"{line}\n{line}\n")
+    assert found.exit_code == 2
+    assert "no line is a case: line 1 " in found.stderr
+    assert len(found.stdout.splitlines()) == 2
+    assert invoke("derive", "-", input="").exit_code == 0
+
+
+def test_a_reproducer_has_types_as_json(invoke):
+    nested = {"type": "array", "elementType": "integer", "containsNull": False}
+    case = {"id": "a", "query": "select * from t", "relations": {"t": [["xs", nested, True]]}}
+    found = invoke("derive", "-", input=json.dumps(case))
+    assert answers(found.stdout)["a"]["schema"][0]["type_json"] == nested
+
+
+@pytest.mark.parametrize("case", [None, [], 5, "select 1", {}, {"id": 7}, {"id": 7, "query": None}])
+def test_what_is_no_case_is_told(case):
+    answer = derive(case)
+    assert set(answer) == {"id", "unknown"}
+    assert re.match("the case (is no object|has no `query`|has a `query` that is no text)", answer["unknown"])
 
 
 @pytest.mark.parametrize(("spark", "spelled"), [("4.0", "string collate UTF8_LCASE"), ("4.3", "string")])

@@ -23,7 +23,7 @@ def derive(cases: IO[bytes], output: Path | None) -> None:
     """Derives the schema of each query in CASES, a JSONL file, or - for standard input.
 
     One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
-    {"id", "unknown"} for what planproof does not know.
+    {"id", "unknown"} for what planproof does not know, and for a line that is no case.
     """
     answers = (json.dumps(answer, ensure_ascii=False) for answer in _derive_all(cases))
     if output is None:
@@ -40,6 +40,8 @@ _LONGEST = 2**26
 
 
 def _derive_all(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """The answers. Raises `ProjectError` behind them where not one line is a case."""
+    fault = None
     for number, line in enumerate(iter(lambda: cases.readline(_LONGEST), b""), 1):
         if len(line) == _LONGEST:
             raise ProjectError(f"{cases.name}: line {number} has more than {_LONGEST:,} bytes; give one case per line")
@@ -48,29 +50,11 @@ def _derive_all(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
         try:
             case = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            yield {"id": None, "unknown": f"line {number} is no JSON: {error}"}
-            continue
-        if not isinstance(case, dict):
-            yield {"id": None, "unknown": f"line {number} is no JSON object"}
-        elif (fault := _find_fault(case)) is not None:
-            yield {"id": case.get("id"), "unknown": f"line {number} {fault}"}
+            answer, is_case = {"id": None, "unknown": f"line {number} is no JSON: {error}"}, False
         else:
-            yield derive_case(case)
-
-
-def _find_fault(case: dict[str, Any]) -> str | None:
-    """What a case lacks, or has in another form than `planproof_engine.derive` takes it."""
-    if not isinstance(case.get("query"), str):
-        return "has no `query`" if "query" not in case else "has a `query` that is no text"
-    relations, setup = case.get("relations"), case.get("setup")
-    if relations is not None and not (isinstance(relations, dict) and all(map(_are_columns, relations.values()))):
-        return "gives `relations` in another form than {name: [[column, type, nullable], ...]}"
-    if setup is not None and not (isinstance(setup, list) and all(isinstance(one, str) for one in setup)):
-        return "gives `setup` in another form than a list of statements"
-    return None
-
-
-def _are_columns(given: object) -> bool:
-    return isinstance(given, list) and all(
-        isinstance(one, list) and [type(part) for part in one] == [str, str, bool] for one in given
-    )
+            answer, is_case = derive_case(case, f"line {number}"), isinstance(case, dict) and "query" in case
+        if fault is None or is_case:
+            fault = "" if is_case else answer["unknown"]
+        yield answer
+    if fault:
+        raise ProjectError(f"no line is a case: {fault}")

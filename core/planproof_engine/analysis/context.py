@@ -46,7 +46,8 @@ class Environment:
 
     `parameters` holds the values of parameter markers, by name; a marker without a name has the key `?` and its offset.
         `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name.
-    `broken` says why some of these views cannot be read: condition and message.
+    `broken` says why some of these views cannot be read: condition and message. `tables` says how the tables that the
+        script made are stored.
     `widths` counts the columns of each select item that gave none or several (a star, say), by the `id` of its node.
     `growth` is how large the plan is so far.
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
@@ -69,6 +70,7 @@ class Environment:
     functions: dict[str, Any] = field(default_factory=dict)
     views: dict[str, Any] = field(default_factory=dict)
     broken: dict[str, tuple[str, str]] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
     preferred: dict[str, Cte] = field(default_factory=dict)
     widths: dict[int, int] = field(default_factory=dict)
     growth: Growth = field(default_factory=Growth)

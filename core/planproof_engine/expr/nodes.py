@@ -218,6 +218,8 @@ class GetFieldOfElements(OverChild):
 
 UNNUMBERED = 0
 """The id of a name inside an expression, which becomes no column."""
+UNPRINTED = -1
+"""The id of the name of a struct's field, which is the field's alone: its value is printed without it."""
 
 
 @record(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
+from planproof_engine.functions.replaced import restore_texts
 from planproof_engine.origin import Unknown
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
 from planproof_engine.types.coercion import find_common, find_implicit
@@ -244,7 +245,7 @@ def apply(
     refused = check_setting(function.needs, conf) if function.needs else None
     if refused is not None:
         raise refused
-    ready = tuple(coerce_arguments(function, args, conf))
+    ready = tuple(coerce_arguments(function, restore_texts(function.name, args), conf))
     _check(function, ready, conf)
     refuse_open(function.name, ready)
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns

@@ -69,6 +69,18 @@ SEARCHING = frozenset(
 )
 """Functions that refuse collations which ignore accents but not the case."""
 
+TEXTUAL = SEARCHING | {
+    "array_join",
+    "concat_ws",
+    "find_in_set",
+    "levenshtein",
+    "lpad",
+    "mask",
+    "regexp_replace",
+    "rpad",
+}
+"""Functions that take texts of several collations until they are given one."""
+
 BYTEWISE = frozenset(
     (
         *("like", "ilike", "rlike", "split", "regexp_count", "regexp_extract", "regexp_extract_all"),
@@ -124,10 +136,17 @@ def _strength_of_call(call: Call) -> int | None:
     if call.function.name == "collate":
         return EXPLICIT
     strings = [a for a in call.args if _holds_string(a.type)]
+    if call.function.name == "getmapvalue":
+        made = call.args[0]
+        return _strength_of_made_map(made) if isinstance(made, Call) and made.function.name == "map" else IMPLICIT
     if any(string_of(a.type) is None for a in strings):
-        return None if call.function.name != "getmapvalue" else IMPLICIT
+        return None
     # A text that is made of such a text has its collation again.
     return max((strength(a) or IMPLICIT for a in strings), default=DEFAULT)
+
+
+def _strength_of_made_map(made: Call) -> int:
+    return max((strength(value) or IMPLICIT for value in made.args[1::2]), default=DEFAULT)
 
 
 def _find_meeting(strings: Sequence[Expr], conf: Conf) -> dt.String | None:

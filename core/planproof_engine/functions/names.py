@@ -153,6 +153,8 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
+OF_GRAMMAR = frozenset({"overlay", "struct", "substring", "trim"})
+"""Functions of which Spark's parser makes expressions at once, where they are written in a form of their own."""
 OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
 """The operators that the parser itself makes of booleans: no rule has to resolve them."""
 

@@ -82,7 +82,7 @@ def _begins_by_more(c: Cursor, at: int) -> bool:
         return c.kinds[at + 1] not in _NOT_EXPRESSION
     if kind == "WINDOW":
         literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
-        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] == "AS")
+        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in ("AS", "-"))
     if kind == "SET":
         literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
         return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in _SET_ASSIGNMENT)
@@ -193,8 +193,9 @@ def table_alias(c: Cursor) -> q.TableAlias | None:
 
 
 def bare_alias(c: Cursor) -> q.Identifier | None:
-    """`[AS] name`, as after PIVOT, where any word is a name; None where none stands."""
-    if c.skip("AS"):
+    """`[AS] name`, as after PIVOT, where any word is a name, AS too; None where none stands."""
+    if c.kind == "AS" and (c.peek() in WORDS or "AS" in c.reserved):
+        c.advance()
         return c.captured_identifier()
     if c.kind not in WORDS or (c.kind != "IDENTIFIER_TOKEN" and not is_name(c)):
         return None

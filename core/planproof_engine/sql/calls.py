@@ -11,6 +11,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.tokens import NUMBERS
 
 DATETIME_UNITS = frozenset(
     ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
@@ -81,11 +82,11 @@ def window_spec(c: Cursor) -> q.Window:
     """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
     start = c.start
     if c.kind != "(":
-        return c.place(q.Window(reference=c.identifier()), start)
+        return c.place(q.Window(reference=c.identifier() if _subtracts(c) else c.captured_identifier()), start)
     c.advance()
-    if c.kind in WORDS and c.peek() == ")":
-        node = q.Window(reference=c.identifier())
-        c.advance()
+    if c.kind in WORDS and (c.peek() == ")" or (c.peek() == "-" and c.peek(2) in WORDS)):
+        node = q.Window(reference=c.captured_identifier())
+        c.take(")")
         return c.place(node, start)
     node = q.Window()
     if c.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and c.peek() == "BY":
@@ -99,6 +100,11 @@ def window_spec(c: Cursor) -> q.Window:
         node.frame = _frame(c)
     c.take(")")
     return c.place(node, start)
+
+
+def _subtracts(c: Cursor) -> bool:
+    """Whether a hyphen behind the name of a window can only be a minus: what follows it is more than a name."""
+    return c.peek(2) in ("CASE", "INTERVAL") or c.peek(3) in ("(", "STRING_LITERAL", *NUMBERS)
 
 
 def _frame(c: Cursor) -> q.WindowFrame:

@@ -146,6 +146,7 @@ class Drop(q.Node):
     kind: str
     exists: bool = False
     temporary: bool = False
+    cascade: bool = False
 
 
 @node
@@ -177,6 +178,23 @@ class AlterView(q.Node):
     name: q.Table
     query: q.Query | None = None
     schema_binding: str | None = None
+
+
+@node
+class Rename(q.Node):
+    """`ALTER TABLE | VIEW name RENAME TO target`, of a view where `view` says so."""
+
+    name: q.Table
+    target: q.Table
+    view: bool = False
+
+
+@node
+class ChangeColumns(q.Node):
+    """`ALTER TABLE name ADD COLUMNS (added)`; any other change of its columns has no `added`."""
+
+    name: q.Table
+    added: Sequence[q.ColumnDef] = ()
 
 
 @node

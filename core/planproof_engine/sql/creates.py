@@ -161,7 +161,7 @@ def column_definition(c: Cursor) -> q.ColumnDef:
     start = c.start
     name = c.captured_identifier()
     node = q.ColumnDef(name, data_type(c))
-    while c.kind not in (",", ")", "EOF"):
+    while c.kind not in (",", ")", "EOF", ";"):
         if c.kind in ("NOT", "!") and c.peek() == "NULL":
             c.advance(2)
             node.not_null = True

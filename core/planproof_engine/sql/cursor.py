@@ -118,6 +118,15 @@ class Cursor:
         if self._later:
             raise min(self._later, key=lambda kept: kept[0])[1]
 
+    def find_hyphened_name(self, error: AnalysisError) -> AnalysisError | None:
+        """The error for a name with a hyphen that stands before a syntax error: Spark refuses it when its parser
+        leaves the name (`PostProcessor.exitErrorIdent`). It has looked at all that WITH lists by then."""
+        if error.condition != "PARSE_SYNTAX_ERROR" or self.kinds[0] == "WITH":
+            return None
+        kept = (found for at, found in self._later if at <= self.i and found.condition == "INVALID_IDENTIFIER")
+        # Of other names that need quotes it is silent until it builds its tree.
+        return next((e for e in kept if _start_of(e) < _start_of(error) and "-" in e.message), None)
+
     def peek(self, ahead: int = 1) -> str:
         return self.kinds[self.i + ahead]
 

@@ -66,7 +66,10 @@ def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
         try:
             return _read_all(cursor, read)
         except AnalysisError as error:
-            cursor.read_anew(0, error)
+            try:
+                cursor.read_anew(0, error)
+            except AnalysisError as last:
+                raise cursor.find_hyphened_name(last) or last from None
 
 
 _WORD = re.compile(r"\S+")

@@ -73,10 +73,14 @@ def lateral_view(c: Cursor, tree: q.Node | None, start: int) -> q.LateralView:
 
 
 def _generator(c: Cursor) -> q.Call:
-    """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
+    """The call of a LATERAL VIEW: Spark's rule has expressions in it, no named arguments and neither DISTINCT nor
+    ALL, unlike other calls."""
     start = c.start
     call = parse_dotted(c, [c.identifier()], start)
     if not isinstance(call, q.Call) or call.over is not None:
+        c.fail()
+    if call.distinct is not None:  # The word is the name of a column there, which nothing may follow.
+        c.go_back(c.starts.index(call.arguments[0].span[0]))
         c.fail()
     for given in call.arguments:
         if isinstance(given, q.Kwarg):

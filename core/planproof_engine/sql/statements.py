@@ -5,6 +5,7 @@ What changes neither schemas nor names is a `Command`, whose syntax is Spark's t
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -12,16 +13,27 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import named_expressions
 from planproof_engine.sql.commands import (
     AlterView,
+    ChangeColumns,
+    CreateView,
     Drop,
     ExecuteImmediate,
     Insert,
+    Rename,
     ResetConf,
     SetConf,
     SetTimeZone,
     SetVariable,
     Use,
 )
-from planproof_engine.sql.creates import command, create, declare, parenthesized_text, schema_binding
+from planproof_engine.sql.creates import (
+    column_definition,
+    column_types,
+    command,
+    create,
+    declare,
+    parenthesized_text,
+    schema_binding,
+)
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
@@ -148,22 +160,66 @@ def _drop_statement(c: Cursor) -> q.Node:
     c.advance()
     exists = c.skip_all("IF", "EXISTS")
     node = Drop(relation_name(c), kind, exists, temporary)
-    for word in ("PURGE", "RESTRICT", "CASCADE"):
+    for word in ("PURGE", "RESTRICT"):
         c.skip(word)
+    node.cascade = c.skip("CASCADE")
     return node
 
 
 def _alter(c: Cursor) -> q.Node:
+    at, of_table = c.i, c.peek() == "TABLE"
+    c.advance()
+    if c.skip("VIEW") or c.skip("TABLE"):
+        name = relation_name(c)
+        if c.skip_all("RENAME", "TO"):
+            return Rename(name, relation_name(c), not of_table)
+        if of_table and ((c.kind, c.peek()) in _COLUMN_CHANGES or _alters_column(c)):
+            return _change_columns(c, name)
+        if not of_table and c.skip_all("WITH", "SCHEMA"):
+            return AlterView(name, schema_binding=schema_binding(c))
+        if not of_table and (c.skip("AS") or is_query_at(c, c.i)):
+            return AlterView(name, query(c))
+    c.go_back(at)
+    return command(c)
+
+
+_COLUMN_CHANGES = frozenset(
+    (
+        *itertools.product(("ADD", "DROP"), ("COLUMN", "COLUMNS")),
+        *(("RENAME", "COLUMN"), ("REPLACE", "COLUMNS"), ("DEFAULT", "COLLATION")),
+    )
+)
+_OF_COLUMNS = frozenset(("TYPE", "NOT", "FIRST", "AFTER"))
+_NOT_PLAIN = frozenset((".", "FIRST", "AFTER", "NOT"))
+
+
+def _alters_column(c: Cursor) -> bool:
+    """Whether a column gets another type, flag or place; its comment and default are no part of a schema."""
+    changed = c.kind == "CHANGE" or not _OF_COLUMNS.isdisjoint(c.kinds[c.i :])
+    return c.kind in ("ALTER", "CHANGE") and changed
+
+
+def _change_columns(c: Cursor, name: q.Table) -> ChangeColumns:
+    at = c.i
+    c.skip_statement()
+    node = ChangeColumns(name)
+    if c.kinds[at] == "ADD" and _NOT_PLAIN.isdisjoint(c.kinds[at : c.i]):
+        c.go_back(at + 2)
+        node.added = column_types(c) if c.kind == "(" else c.read_list(column_definition)
+    return node
+
+
+def _cache(c: Cursor) -> q.Node:
+    """`CACHE TABLE name AS query` makes a temporary view."""
     at = c.i
     c.advance()
-    if not c.skip("VIEW"):
-        c.go_back(at)
-        return command(c)
-    name = relation_name(c)
-    if c.skip_all("WITH", "SCHEMA"):
-        return AlterView(name, schema_binding=schema_binding(c))
-    if c.skip("AS") or is_query_at(c, c.i):
-        return AlterView(name, query(c))
+    c.skip("LAZY")
+    if c.skip("TABLE"):
+        name = relation_name(c)
+        if c.skip("OPTIONS"):
+            parenthesized_text(c)
+        if c.skip("AS") or is_query_at(c, c.i):
+            return CreateView(name, query(c), temporary=True)
     c.go_back(at)
     return command(c)
 
@@ -239,10 +295,11 @@ _READERS: dict[str, Callable[[Cursor], q.Node]] = {
     "ALTER": _alter,
     "INSERT": _insert,
     "EXECUTE": _execute,
+    "CACHE": _cache,
 }
 
 _COMMAND_WORDS = (
-    "ADD ANALYZE CACHE CALL CLEAR CLOSE COMMENT COMMIT DELETE DESC DESCRIBE DFS EXPLAIN EXPORT FETCH GRANT IMPORT LIST "
+    "ADD ANALYZE CALL CLEAR CLOSE COMMENT COMMIT DELETE DESC DESCRIBE DFS EXPLAIN EXPORT FETCH GRANT IMPORT LIST "
     "LOAD LOCK MERGE MSCK OPEN REFRESH REPAIR REVOKE ROLLBACK SHOW START TRUNCATE UNCACHE UNLOCK UPDATE"
 )
 _COMMANDS = frozenset(_COMMAND_WORDS.split())

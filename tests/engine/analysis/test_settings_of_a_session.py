@@ -84,6 +84,15 @@ def test_where_case_counts_structs_of_other_names_have_no_common_type(ansi: bool
     assert raised.value.condition == condition
 
 
+def test_names_of_pivoted_structs_have_the_brackets_that_a_setting_says() -> None:
+    rows = "select * from values (1, struct(1, 'a', cast(null as int)), 5) as t(i, s, v)"
+    sql = f"{rows} pivot (max(v) for s in (struct(1, 'a', 3), struct(1, '', cast(null as int))))"
+    conf = conf_of(True)
+    assert [c.name for c in plan(sql, Catalog({}), conf).root.output] == ["i", "{1, a, 3}", "{1, , null}"]
+    legacy = conf.with_setting("spark.sql.legacy.castComplexTypesToString.enabled", "true")
+    assert [c.name for c in plan(sql, Catalog({}), legacy).root.output] == ["i", "[1, a, 3]", "[1, ,]"]
+
+
 def test_set_operations_bind_alike_where_a_setting_says_so() -> None:
     sql = "select cast(null as int) a union all select 2 intersect select 1"
     [plain] = plan(sql, Catalog({}), conf_of(True)).root.output

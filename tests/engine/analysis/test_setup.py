@@ -58,6 +58,111 @@ def test_a_view_whose_columns_are_gone_is_refused_and_another_is_not() -> None:
     assert answer([*star, "DROP VIEW v", "CREATE VIEW v AS SELECT * FROM a"], "SELECT * FROM v") == [("y", "int", True)]
 
 
+TABLE = "CREATE TABLE x (a INT, b STRING) USING parquet"
+PARTITIONED = "CREATE TABLE x (a INT) USING parquet PARTITIONED BY (p STRING)"
+OF_X = "the columns of spark_catalog.default.x"
+A, B, C = ("a", "int", True), ("b", "string", True), ("c", "int", True)
+
+
+@pytest.mark.parametrize(
+    ("setup", "query", "expected"),
+    [
+        ([TABLE, "ALTER TABLE x ADD COLUMNS (c INT COMMENT 'x')"], "x", [A, B, C]),
+        ([TABLE, "ALTER TABLE x ADD COLUMN c INT;"], "x", [A, B, C]),
+        ([TABLE, "ALTER TABLE x ADD COLUMNS (A INT)"], "x", [A, B]),
+        ([PARTITIONED, "ALTER TABLE x ADD COLUMNS (c INT)"], "x", [A, C, ("p", "string", True)]),
+        ([TABLE, "ALTER TABLE x ADD COLUMN c INT FIRST"], "x", OF_X),
+        ([TABLE, "ALTER TABLE x DROP COLUMN b"], "x", OF_X),
+        ([TABLE, "ALTER TABLE x ALTER COLUMN a TYPE BIGINT"], "x", OF_X),
+        ([TABLE, "ALTER TABLE x RENAME COLUMN a TO c"], "x", OF_X),
+        ([TABLE, "ALTER TABLE x REPLACE COLUMNS (c INT)", "CREATE VIEW v AS SELECT * FROM x"], "v", OF_X[:-1] + "v"),
+        ([TABLE, "ALTER TABLE x ALTER COLUMN a COMMENT 'q'", "ALTER TABLE x SET TBLPROPERTIES (a = 'b')"], "x", [A, B]),
+        ([TABLE, "ALTER TABLE x RENAME TO y"], "y", [A, B]),
+        ([TABLE, "ALTER TABLE x RENAME TO y"], "x", "TABLE_OR_VIEW_NOT_FOUND"),
+        ([TABLE, "CREATE VIEW v AS SELECT a FROM x", "ALTER TABLE x RENAME TO y"], "v", "TABLE_OR_VIEW_NOT_FOUND"),
+        ([TABLE, "ALTER VIEW x RENAME TO y"], "x", [A, B]),
+        (["CREATE TEMP VIEW x AS SELECT 1 AS a", "ALTER TABLE x RENAME TO y"], "y", [("a", "int", False)]),
+        (["CREATE VIEW x AS SELECT 1 AS a", "ALTER VIEW x AS SELECT 2 AS b"], "x", [("b", "int", False)]),
+        ([TABLE, "CREATE TABLE y LIKE x"], "y", [A, B]),
+        (["CREATE VIEW x AS SELECT 1 AS a", "CREATE TABLE y LIKE x"], "y", [A]),
+        (["CACHE LAZY TABLE x OPTIONS ('a' 'b') AS SELECT 1 AS a"], "x", [("a", "int", False)]),
+        (["EXECUTE IMMEDIATE 'CREATE TABLE x (a INT, b STRING)'"], "x", [A, B]),
+    ],
+)
+def test_what_statements_make_of_tables(setup: list[str], query: str, expected: Any) -> None:
+    assert answer(setup, f"SELECT * FROM {query}") == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        ("x (a INT) PARTITIONED BY (p STRING, q INT)", ["a", "p", "q"]),
+        ("x (c INT, b STRING, a INT) USING orc PARTITIONED BY (a, C)", ["b", "a", "c"]),
+        ("x USING json PARTITIONED BY (c, a) AS SELECT 1 AS a, 'b' AS b, 2 AS c", ["b", "c", "a"]),
+        ("x (p INT, a INT) USING delta PARTITIONED BY (p)", ["p", "a"]),
+        ("x (p INT, a INT) USING iceberg PARTITIONED BY (bucket(4, p))", ["p", "a"]),
+        ("x (p INT, a INT) USING another PARTITIONED BY (p)", OF_X),
+        ("x (a STRING) USING parquet DEFAULT COLLATION utf8_lcase", OF_X),
+        ("x (a INT) USING parquet DEFAULT COLLATION utf8_lcase", ["a"]),
+    ],
+)
+def test_columns_of_a_table_by_how_it_is_stored(table: str, names: Any) -> None:
+    found = answer([f"CREATE TABLE {table}"], "SELECT * FROM x")
+    assert (found if isinstance(found, str) else [name for name, *_ in found]) == names
+
+
+VIEW = "CREATE TEMP VIEW x AS SELECT 1 AS a"
+OLD, NEW = [("a", "int", False)], [("a", "int", False), ("b", "int", False)]
+
+
+@pytest.mark.parametrize(
+    ("setup", "expected"),
+    [
+        ([VIEW, "CREATE OR REPLACE TEMP VIEW x AS SELECT a, 2 AS b FROM x"], OLD),
+        (
+            [VIEW, "CREATE TEMP VIEW y AS SELECT * FROM x", "CREATE OR REPLACE TEMP VIEW x AS SELECT a, 2 AS b FROM y"],
+            OLD,
+        ),
+        ([VIEW, "CREATE OR REPLACE TEMP VIEW x AS SELECT 1 AS a, 2 AS b WHERE EXISTS (SELECT * FROM x)"], OLD),
+        ([VIEW, "CREATE OR REPLACE TEMP VIEW x AS WITH x AS (SELECT 1 AS a, 2 AS b) SELECT * FROM x"], NEW),
+        ([VIEW, "CREATE TEMP VIEW x AS SELECT 1 AS a, 2 AS b"], OLD),
+        ([VIEW, "CREATE TEMP VIEW IF NOT EXISTS x AS SELECT 1 AS a, 2 AS b"], OLD),
+        ([TABLE, "CREATE TABLE IF NOT EXISTS x (c INT)"], [A, B]),
+        ([TABLE, "CREATE TABLE x (c INT)", "CREATE OR REPLACE VIEW x AS SELECT 1 AS a"], [A, B]),
+        (["CREATE VIEW x AS SELECT 2 AS b", VIEW, "DROP VIEW x"], [("b", "int", False)]),
+        ([TABLE, "DROP SCHEMA default"], [A, B]),
+        ([TABLE, "DROP SCHEMA default CASCADE"], "TABLE_OR_VIEW_NOT_FOUND"),
+        (["CREATE VIEW x DEFAULT COLLATION utf8_lcase AS SELECT 'a' AS a"], OF_X),
+        (["CREATE TABLE y (a INT)", "CREATE TABLE x AS SELECT a FROM y VERSION AS OF 3"], OF_X),
+    ],
+)
+def test_what_stands_already_is_kept_where_spark_refuses(setup: list[str], expected: Any) -> None:
+    assert answer(setup, "SELECT * FROM x") == expected
+
+
+def test_a_view_over_one_that_was_replaced_is_read_anew() -> None:
+    setup = [VIEW, "CREATE TEMP VIEW y AS SELECT * FROM x", "CREATE OR REPLACE TEMP VIEW x AS SELECT 'q' AS a"]
+    assert answer(setup, "SELECT * FROM y") == "CANNOT_UP_CAST_DATATYPE"
+
+
+def test_what_a_catalog_reports_of_a_changed_table_counts() -> None:
+    setup = [TABLE, "ALTER TABLE x DROP COLUMN b"]
+    assert answer(setup, "SELECT * FROM x", {"x": [["a", "int", True]]}) == [A]
+
+
+@pytest.mark.parametrize("made", ["VARIABLE v", "FUNCTION v()"])
+def test_what_is_made_twice_is_made_once(made: str) -> None:
+    values = ("INT DEFAULT 1", "STRING DEFAULT 'a'") if made == "VARIABLE v" else ("RETURN 1", "RETURN 'a'")
+    word = "DECLARE" if made == "VARIABLE v" else "CREATE TEMPORARY"
+    setup = [f"{word} {made} {value}" for value in values]
+    query = "SELECT v AS x" if made == "VARIABLE v" else "SELECT v() AS x"
+    assert answer(setup, query) == [("x", "int", False)]
+    again = f"{word} OR REPLACE {made} {values[1]}".replace(
+        "CREATE TEMPORARY OR REPLACE", "CREATE OR REPLACE TEMPORARY"
+    )
+    assert answer([*setup, again], query) == [("x", "string", False)]
+
+
 def test_settings_stand_in_texts() -> None:
     setup = ["SET what = 1 as n", "SET other = ${what}, 2 as m", "CREATE TEMP VIEW v AS SELECT ${other}"]
     assert answer(setup, "SELECT ${hivevar:what}, '${what}', '${unset}'") == [
@@ -254,6 +359,24 @@ SQL_FUNCTION = ["CREATE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x + 1"]
 )
 def test_what_a_sql_function_does_not_take(call: str, expected: Any) -> None:
     assert answer(SQL_FUNCTION, f"SELECT {call}") == expected
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "f(a INT DEFAULT 1, b INT) RETURNS INT RETURN a + b",
+        "f(a INT, A INT) RETURNS INT RETURN 1",
+        "f(a INT, b INT) RETURNS TABLE (x INT, X INT) RETURN SELECT a, b",
+    ],
+)
+def test_a_sql_function_that_spark_refuses_is_not_declared(declared: str) -> None:
+    query = "SELECT * FROM f(1, 2)" if "TABLE" in declared else "SELECT f(1, 2)"
+    assert answer([f"CREATE TEMPORARY FUNCTION {declared}"], query).startswith("UNRESOL")
+    kept = [
+        "CREATE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x",
+        f"CREATE OR REPLACE TEMPORARY FUNCTION {declared}",
+    ]
+    assert answer(kept, "SELECT f(1)") == [("f(1)", "int", False)]
 
 
 def test_fields_that_except_drops_in_two_spellings_are_not_known() -> None:

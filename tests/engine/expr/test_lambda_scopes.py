@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from planproof import AnalysisError, Catalog
+from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.analysis.blocks.evidence import make_keys_nullable
 from planproof_engine.analysis.blocks.items import substitute
 from planproof_engine.api import plan
@@ -216,7 +217,7 @@ def test_grouping_sets_null_a_column_and_no_parameter_of_its_name() -> None:
     query = root("SELECT x, transform(array(1), x -> x + 1) AS r FROM t GROUP BY ROLLUP(x)")
     function = next(e for e in query.expressions[-1].walk() if isinstance(e, Lambda))
     assert not function.parameters[0].nullable
-    assert make_keys_nullable(function, None, Conf()) is function
+    assert make_keys_nullable(function, None, Keys(()), Conf()) is function
 
 
 def test_the_inner_parameter_shadows_the_outer_one() -> None:

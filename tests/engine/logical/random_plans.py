@@ -352,10 +352,10 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        absent = find_left_out_keys(groups, sets, Keys(groups))
-        return p.Aggregate(
-            groups, tuple(make_keys_nullable(i, absent, conf) for i in _named_items(draw, items)), child, sets
-        )
+        keys = Keys(groups)
+        absent = find_left_out_keys(groups, sets, keys)
+        nulled = tuple(make_keys_nullable(i, absent, keys, conf) for i in _named_items(draw, items))
+        return p.Aggregate(groups, nulled, child, sets)
     made: p.Plan = p.Aggregate(groups, _named_items(draw, items), child)
     if _chance(draw, 3):
         condition = _call("isnotnull", [_aggregate_call(draw, scope, 0)], conf)

@@ -381,7 +381,6 @@ def test_keywords_are_names_too() -> None:
         ("a COLLATE sys.builtin.unicode", "COLLATION_INVALID_NAME"),
         ("dateadd('DAY', 1, a)", "INVALID_PARAMETER_VALUE.DATETIME_UNIT"),
         ("größe", "INVALID_IDENTIFIER"),
-        ("a AS my-col", "INVALID_IDENTIFIER"),
     ],
 )
 def test_errors_that_spark_finds_while_it_builds_its_tree(text: str, condition: str) -> None:
@@ -390,6 +389,16 @@ def test_errors_that_spark_finds_while_it_builds_its_tree(text: str, condition: 
     assert caught.value.condition == condition
     with pytest.raises(AnalysisError) as caught:
         item(f"{text} FROM )")  # a syntax error anywhere goes first
+    assert caught.value.condition == "PARSE_SYNTAX_ERROR"
+
+
+def test_a_name_with_a_hyphen_comes_before_a_syntax_error_behind_it() -> None:
+    for text in ("a AS my-col", "a AS my-col FROM )"):
+        with pytest.raises(AnalysisError) as caught:
+            item(text)
+        assert caught.value.condition == "INVALID_IDENTIFIER"
+    with pytest.raises(AnalysisError) as caught:
+        item("a a a AS my-col")
     assert caught.value.condition == "PARSE_SYNTAX_ERROR"
 
 

@@ -157,11 +157,25 @@ def test_the_rest() -> None:
     assert (run.text.text, len(run.into), len(run.arguments)) == ("SELECT ?", 2, 2)
     assert read("ALTER VIEW v AS SELECT 1").query is not None
     assert read("ALTER VIEW v WITH SCHEMA EVOLUTION").schema_binding == "EVOLUTION"
-    for text in ("CACHE TABLE t", "ALTER TABLE t ADD COLUMN a INT", "show tables in s"):
+    for text in ("CACHE TABLE t", "ALTER TABLE t SET LOCATION '/x'", "show tables in s"):
         node = parse_statement(f"{text};")
         assert isinstance(node, c.Command)
         assert (node.words, node.text) == (" ".join(text.split()[:2]).upper(), text)
     assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.Union)
+
+
+def test_changes_of_tables() -> None:
+    assert [d.name.text for d in read("ALTER TABLE t ADD COLUMN a INT").added] == ["a"]
+    assert [d.name.text for d in read("ALTER TABLE t ADD COLUMNS (a INT COMMENT 'x', b MAP<INT, INT>);").added] == [
+        "a",
+        "b",
+    ]
+    for text in ("ADD COLUMN a.b INT", "ADD COLUMN a INT FIRST", "DROP COLUMN a", "CHANGE a a INT", "ALTER a TYPE INT"):
+        assert read(f"ALTER TABLE t {text}").added == ()
+    assert isinstance(read("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1"), c.Command)
+    assert (read("ALTER TABLE t RENAME TO u").view, read("ALTER VIEW t RENAME TO u").view) == (False, True)
+    assert isinstance(read("ALTER TABLE t PARTITION (p = 1) RENAME TO PARTITION (p = 2)"), c.Command)
+    assert read("CACHE LAZY TABLE t OPTIONS ('a' = 'b') SELECT 1").temporary
 
 
 @pytest.mark.parametrize(

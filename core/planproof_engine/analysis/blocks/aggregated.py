@@ -13,20 +13,21 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
+from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
+    UNPRINTED,
     Alias,
     Call,
+    Cast,
     Column,
     Expr,
     InSubquery,
     Lambda,
     Literal,
-    Variable,
     column_of,
     drop_alias,
     fresh_id,
@@ -35,6 +36,8 @@ from planproof_engine.expr import (
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.functions.names import OF_GRAMMAR
+from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import (
     Aggregate,
     Filter,
@@ -109,7 +112,7 @@ def canonicalize(expr: Expr, *, within: bool = True) -> Expr:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
             return evolve(e, plan=Filter(Literal(_read(e.plan), dt.STRING, ""), OneRow()))
-        return _renumber_variables(e) if isinstance(e, Lambda) else e
+        return renumber_variables(e) if isinstance(e, Lambda) else e
 
     return transform_up(drop_names(expr) if within else expr, change)
 
@@ -154,15 +157,6 @@ def _own_values(node: Plan) -> Hashable:
     elif isinstance(node, Aggregate):
         found = node.grouping_sets
     return found
-
-
-def _renumber_variables(function: Lambda) -> Expr:
-    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
-    equal."""
-    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
-    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
-    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
-    return evolve(function, parameters=tuple(renamed.values()), body=body)
 
 
 @dataclass(slots=True)
@@ -260,14 +254,13 @@ class Aggregated:
             self._check_outer(e, shown, node, ctx)
         if self.of_sets and not is_aggregate(e):
             return self._resolve_over_sets(e, node, ctx)
+        if not is_aggregate(e) and any(map(_is_named, e.walk())):
+            return None  # Each such name has an id of its own here: what it stands in is no key.
         computed = self._find_output(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
             return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
-        if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
-            # `x NOT BETWEEN y AND z` says its operand in no text of its own.
-            negated = self._find_output(e.args[0])
-            if negated is not None:
-                return evolve(e, args=(evolve(negated, span=None, repeats=True),))
+        if (negated := self._find_negated(e)) is not None:
+            return negated
         if is_aggregate(e) or e in self.keys:
             self.extended |= not is_grouping(e)
             if is_grouping(e) and ctx.clause == "HAVING":
@@ -278,6 +271,13 @@ class Aggregated:
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
+
+    def _find_negated(self, e: Expr) -> Expr | None:
+        """`x NOT BETWEEN y AND z`, which says its operand in no text of its own."""
+        if not isinstance(e, Call) or e.function.name != "not" or getattr(e.args[0], "span", None) != e.span:
+            return None
+        found = self._find_output(e.args[0])
+        return evolve(e, args=(evolve(found, span=None, repeats=True),)) if found is not None else None
 
     def _resolve_over_sets(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
         """What stands over grouping sets and is no aggregate: an Expand has put columns in the place of computed keys.
@@ -360,16 +360,15 @@ class Aggregated:
                 text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
                 raise ctx.env.make_error(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
-    def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
-        """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
-        (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so its columns are looked for above."""
+    def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr:
+        """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then,
+        and nothing is cast (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so the names in such a key
+        mean what the Aggregate gives."""
         computed = self._find_output(key)
-        if not _calls_function(key, node):
+        if not (_calls_function(key, node) or any(map(_is_made_later, key.walk()))):
             self.extended |= computed is None
             return computed or key
-        if (column := next((e for e in key.walk() if isinstance(e, Column)), None)) is not None:
-            raise make_missing_output_error(column, self.items, node, ctx)
-        return None
+        return transform_down(key, lambda e: self._find_by_name(e, node, ctx) if isinstance(e, Column) else None)
 
     def _find_by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output. With the
@@ -402,9 +401,13 @@ class Aggregated:
 
 def _calls_function(expr: Expr, node: q.Node) -> bool:
     """Whether the expression holds a function that `node` calls by its name, and not operators alone."""
-    called = {str(call.name).lower() for call in node.find_all(q.Call)}
+    called = {_last_part(str(call.name)) for call in node.find_all(q.Call) if not _is_of_grammar(call)}
     calls = (e for e in expr.walk() if isinstance(e, Call))
-    return any(not called.isdisjoint((e.function.name, e.shown.lower())) for e in calls)
+    return any(not called.isdisjoint(map(_last_part, (e.function.name, e.shown))) for e in calls)
+
+
+def _last_part(name: str) -> str:
+    return name[name.rfind(".") + 1 :].lower()
 
 
 def _list_outside(expr: Expr) -> Iterator[Expr]:
@@ -460,3 +463,17 @@ def check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: C
                 "Columns of grouping_id do not match the grouping columns.",
                 node,
             )
+
+
+def _is_of_grammar(call: q.Call) -> bool:
+    """Whether Spark's parser makes an expression of the call, and no name of a function that is still to be found."""
+    return isinstance(call, q.SpecialCall) and call.form in OF_GRAMMAR
+
+
+def _is_made_later(e: Expr) -> bool:
+    """Whether the expression is what type coercion made, or has a name with an id of its own in it."""
+    return (isinstance(e, Cast) and not e.written) or (isinstance(e, Call) and is_made_anew(e)) or _is_named(e)
+
+
+def _is_named(e: Expr) -> bool:
+    return isinstance(e, Alias) and e.id != UNPRINTED

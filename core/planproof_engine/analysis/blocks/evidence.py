@@ -5,7 +5,7 @@ A rule here must hold for every row that the node can give.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
@@ -93,15 +93,17 @@ def _is_never_null(value: Expr, proved: set[int], conf: Conf) -> bool:
     return transform_up(value, change).evidence is not None
 
 
-def find_left_out_keys(groups: tuple[Expr, ...], sets: Sets, keys: Keys) -> Keys | None:
-    """The keys that some set leaves out; None where none is."""
-    everywhere = set(range(len(groups))).intersection(*sets)
+def find_left_out_keys(groups: tuple[Expr, ...], sets: Sets, keys: Keys, late: Collection[int] = ()) -> Keys | None:
+    """The keys that some set leaves out, and those of which Spark learns `late` that they are not null; None where none
+    is."""
+    everywhere = set(range(len(groups))).intersection(*sets).difference(late)
     found = [i for i in range(len(groups)) if i not in everywhere]
     return keys.only(found) if found else None
 
 
-def make_keys_nullable(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
-    """The expression with each grouping expression nullable that some set leaves out.
+def make_keys_nullable(expr: Expr, absent: Keys | None, keys: Keys, conf: Conf) -> Expr:
+    """The expression with each grouping expression nullable that some set leaves out. One of `keys` that each set has
+    is computed below the sets, and what it is made of with it.
 
     The arguments of aggregate functions keep their flags: they are computed before the sets are.
     """
@@ -116,10 +118,10 @@ def make_keys_nullable(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
         if is_aggregate(e):
             return e
         if e not in absent:
-            return None
+            return e if not isinstance(e, Column) and e in keys else None
         if isinstance(e, Column):
             return evolve(e, nullable=True, known=None)
-        return Nulled(e)
+        return evolve(e, child=Nulled(e.child)) if isinstance(e, Alias) else Nulled(e)
 
     return recompute_flags(transform_down(expr, change), conf)
 

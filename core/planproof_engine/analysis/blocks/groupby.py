@@ -17,7 +17,8 @@ from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.expr import Alias, Call, Column, Expr, Literal, drop_alias, is_aggregate
+from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable, drop_alias, is_aggregate
+from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -51,10 +52,15 @@ def group_expressions(
 def _list_members(node: q.Node) -> Iterator[q.Node]:
     """The expressions of the clause, out of the sets in which they stand."""
     for child in node.children:
-        if isinstance(child, (q.GroupingAnalytics, q.Tuple, q.Paren)):
+        if isinstance(child, (q.GroupingAnalytics, q.Tuple, q.Paren)) and not _is_row(child):
             yield from _list_members(child)
         else:
             yield child
+
+
+def _is_row(node: q.Node) -> bool:
+    """Whether it can be no set of expressions: it names one, as only a row does."""
+    return isinstance(node, q.Tuple) and any(isinstance(m, q.Alias) for m in node.members)
 
 
 def _list_sets(clause: _Clause, group: q.Group) -> Sets | None:
@@ -156,7 +162,7 @@ class _Clause:
     def positions(self, member: q.Node, *, whole: bool = False, trimmed: bool = False) -> Positions:
         """The positions of a set's members among the grouping expressions. A member that is new is added to them."""
         members: Sequence[q.Node]
-        if isinstance(member, q.Tuple) and not whole:
+        if isinstance(member, q.Tuple) and not whole and not _is_row(member):
             members = member.members
         elif isinstance(member, q.Paren):
             members = [member.operand]
@@ -182,7 +188,10 @@ class _Clause:
         return named[0] if named and not self.ctx.scope.find_matches(parts)[0] else None
 
     def _add_key(self, bound: Expr, item: int) -> int:
-        at = self.places.setdefault((drop_names(bound), item), len(self.found))
+        alike = drop_names(bound)
+        if self.ctx.grouping is not None:  # Else Spark keeps what is written twice.
+            alike = transform_up(alike, lambda e: renumber_variables(e) if isinstance(e, Lambda) else e)
+        at = self.places.setdefault((alike, item), len(self.found))
         if at == len(self.found):
             self.found.append(bound)
         return at
@@ -243,8 +252,27 @@ def find_aggregate(expr: Expr) -> Call | None:
 
 
 def drop_names(expr: Expr) -> Expr:
-    """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
-    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
+    """The expression without the names that the query gives inside of it (`trimNonTopLevelAliases`). Those of a
+    struct's fields are part of its type."""
+    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else _drop_inner_names(e))
+
+
+def _drop_inner_names(expr: Expr) -> Expr:
+    bare = replace_parts(expr, Expr, lambda part: part.child if isinstance(part, Alias) else part)
+    if not (isinstance(bare, Call) and bare.function.name == "struct" and isinstance(bare.type, dt.Struct)):
+        return bare
+    names = (f.name for f in bare.type.fields)  # Given or not, and however the struct is written.
+    args = tuple(Alias(value, name, 0, explicit=False) for name, value in zip(names, bare.args))
+    return evolve(bare, args=args, shown="struct")
+
+
+def renumber_variables(function: Lambda) -> Expr:
+    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
+    equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return evolve(function, parameters=tuple(renamed.values()), body=body)
 
 
 def _find_star(node: q.Node) -> q.Star | None:

@@ -34,7 +34,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer,
 )
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
-from planproof_engine.analysis.script.flags import loosen_grouped, loosen_output
+from planproof_engine.analysis.script.flags import list_late_keys, loosen_grouped, loosen_output
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -108,8 +108,8 @@ def aggregate(
         )
     given = items
     if sets is not None:
-        absent = find_left_out_keys(groups, sets, keys)
-        items = [make_keys_nullable(i, absent, ctx.conf) for i in items]
+        absent = find_left_out_keys(groups, sets, keys, list_late_keys(groups, ctx.env))
+        items = [make_keys_nullable(i, absent, keys, ctx.conf) for i in items]
     items = prove_by_groups(items, groups, sets, ctx.conf)
     items = loosen_grouped(items, keys, ctx.env)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
@@ -208,7 +208,9 @@ def _bind_having(
         raise find_misplaced_subquery(error, node, evolve(ctx, scope=scope)) or error from None
     settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
-        settled = make_keys_nullable(settled, find_left_out_keys(groups, sets, over.keys), ctx.conf)
+        settled = make_keys_nullable(
+            settled, find_left_out_keys(groups, sets, over.keys, list_late_keys(groups, ctx.env)), over.keys, ctx.conf
+        )
     return cast_condition(settled, node, ctx.env)
 
 

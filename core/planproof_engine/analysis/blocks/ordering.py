@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
@@ -226,6 +227,12 @@ class _Clause:
     def _bind_sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         """Binds the key. A name that means several columns counts as not found here, as in Spark."""
         self._refuse_unresolvable(node)
+        block = self.block
+        if self.env.variables and block is not None and not block.distinct:
+            # A name is no session variable where the input of the block has it.
+            bare = evolve(block, ctx=evolve(block.ctx, env=evolve(block.ctx.env, variables={})))
+            with suppress(AnalysisError):
+                return replace(self, block=bare, env=evolve(self.env, variables={}))._bind_key(node, out_of_reach)
         try:
             return self._bind_key(node, out_of_reach)
         except AnalysisError as error:

@@ -9,6 +9,7 @@ Source: `AstBuilder.visitOperatorPipeRightSide`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins, pivots
@@ -32,12 +33,13 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_nested_generator,
 )
+from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Call, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
@@ -161,9 +163,24 @@ def _bind_items(nodes: Sequence[q.Node], clause: str, node: q.Node, ctx: Context
         if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE":
             lenient = evolve(ctx, env=evolve(ctx.env, lenient=True))
             _refuse_aggregates(bind_items(nodes, lenient).exprs, clause, node, ctx)
+        _check_bound(nodes, error, lambda bound: _refuse_aggregates(bound, clause, node, ctx), ctx)
         raise
     _refuse_aggregates(items.exprs, clause, node, ctx)
     return items
+
+
+def _check_bound(
+    nodes: Sequence[q.Node], error: AnalysisError, check: Callable[[Sequence[Expr]], None], ctx: Context
+) -> None:
+    """Checks the items in which nothing is wrong, where the error of another one is raised by `CheckAnalysis`: a rule
+    looks at each item as soon as it is resolved (`ValidateAndStripPipeExpressions`)."""
+    if lateness(error) < CHECKED:
+        return
+    for node in nodes:
+        bound: list[Expr] = []
+        with suppress(AnalysisError, Unknown):
+            bound.append(bind_named_item(node, ctx))
+        check(bound)
 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
@@ -234,13 +251,21 @@ def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) ->
 def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """The grouping columns come first, then the aggregates."""
     keys = node.group.keys if node.group is not None else ()
-    items = [bind_named_item(i, ctx) for i in node.items]
-    if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
-        raise ctx.env.make_error(
-            "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
-            f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",
-            keys[0] if keys else node,
-        )
+
+    def refuse_lacking(items: Sequence[Expr]) -> None:
+        if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
+            raise ctx.env.make_error(
+                "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
+                f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",
+                keys[0] if keys else node,
+            )
+
+    try:
+        items = [bind_named_item(i, ctx) for i in node.items]
+    except AnalysisError as error:
+        _check_bound(node.items, error, refuse_lacking, ctx)
+        raise
+    refuse_lacking(items)
     named = [_bind_group_item(m, ctx) for m in keys]
     groups = tuple(map(drop_alias, named))
     for item in items:
@@ -254,6 +279,8 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
 
 def _bind_group_item(node: q.Node, ctx: Context) -> Expr:
     key = node.operand if isinstance(node, q.Alias) else node
+    if key is not node and is_position(key):
+        return bind_named_item(node, ctx)  # Under a name it is a constant.
     bound = group_expressions(q.Group([key]), list(ctx.scope.columns), (), ctx)[0][0]
     return bound if is_position(node) else bind_named_item(node, ctx)
 

@@ -15,18 +15,19 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, drop_alias, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.rules import is_foldable, is_null
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
+from planproof_engine.types.kinds import is_orderable
 
 
 def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -34,11 +35,12 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
     keys = [bind(c, ctx) for c in node.columns]
-    aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
+    bound = [bind(a.operand if isinstance(a, q.Alias) else a, ctx) for a in node.aggregates]
     for key in keys:
-        if isinstance(key.type, dt.Map):
+        if not is_orderable(key.type):
             text = f"Invalid pivot column {pretty(key)}: its type is not comparable."
             raise env.make_error("INCOMPARABLE_PIVOT_COLUMN", text, node)
+    aggregates = [_check_aggregate(a, expr, ctx) for a, expr in zip(node.aggregates, bound)]
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
@@ -75,9 +77,8 @@ def _is_picked(aggregates: Sequence[Expr]) -> bool:
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
-    inner = node.operand if isinstance(node, q.Alias) else node
-    bound = bind(inner, ctx)
+def _check_aggregate(node: q.Node, bound: Expr, ctx: Context) -> tuple[str, Expr]:
+    """The aggregate's name, and the aggregate."""
     if any(True for _ in columns_outside(bound)):
         said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
@@ -126,10 +127,12 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
+    if isinstance(node, q.Column) and isinstance(value, Literal) and value.is_variable:
+        return node.parts[-1].text, value
     if isinstance(node, q.Column) and isinstance(value, Call):
         return pretty(value), value  # `current_date` is a `NamedExpression` (`LiteralFunctionResolution`).
     texts = [_cast_to_text(m, ctx, node) for m in members]
-    return (texts[0] if members[0] is value else "{" + ", ".join(texts) + "}"), value
+    return (texts[0] if members[0] is value else _enclose(members, ctx, node)), value
 
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
@@ -153,11 +156,17 @@ def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
         return (value,)
     if isinstance(value, Literal) and value.value is None:
         return (value,) * len(keys)  # A NULL is cast to the row.
-    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
-    return members if len(members) == len(keys) else None
+    members = map(drop_alias, value.args) if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    parts = tuple(members)
+    return parts if len(parts) == len(keys) else None
 
 
-_BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
+def _enclose(values: Sequence[Expr], ctx: Context, node: q.Node, *, array: bool = False) -> str:
+    """Values as `ToStringBase` has them; the legacy one has brackets around all, and nothing for a null."""
+    legacy = ctx.conf.brackets_around_complex_texts
+    texts = ["" if legacy and is_null(v) else f" {_cast_to_text(v, ctx, node)}" for v in values]
+    joined = ",".join(texts).removeprefix(" ")
+    return f"[{joined}]" if legacy or array else f"{{{joined}}}"
 
 
 def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
@@ -169,7 +178,7 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         if value.type in (dt.DATE, dt.STRING) or isinstance(value.type, dt.Decimal):
             return str(value.value)
         plain = dt.is_string(value.type) or "'" not in value.text or isinstance(value.type, dt.Interval)
-        if isinstance(value.value, (bool, int, float, str)) and plain:
+        if isinstance(value.value, (bool, int, float, str)) and plain and not value.is_variable:
             return value.text
     if (
         isinstance(value, Cast)
@@ -177,9 +186,8 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         and (value.child.value is None or dt.same_type(value.type, dt.STRING))
     ):
         return _cast_to_text(value.child, ctx, node)
-    if isinstance(value, Call) and value.function.name in _BRACKETS:
-        opened, closed = _BRACKETS[value.function.name]
-        return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
+    if isinstance(value, Call) and value.function.name in ("array", "struct"):
+        return _enclose(value.args, ctx, node, array=value.function.name == "array")
     if isinstance(value, Call) and value.function.name == "map":
         texts = [_cast_to_text(a, ctx, node) for a in value.args]
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"

@@ -20,6 +20,7 @@ from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import CHECKED, bind_both, find_position_beyond, is_checked, lateness
+from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -46,6 +47,7 @@ def bind_whole(tree: q.Query, env: Environment) -> Plan:
             raise
     if late:
         raise late[0]
+    refuse_many_sources(plan, tree, env)
     return plan
 
 

@@ -32,7 +32,7 @@ from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer
 from planproof_engine.analysis.refusals.correlation import has_one_row, refuse_correlation
 from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
 from planproof_engine.analysis.script import flags, routines
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import UNKNOWN, split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.failing import is_no_value
@@ -202,6 +202,8 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
         _refuse_elsewhere(parts, shown, node, env)
         text = f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}"
         raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", text, node)
+    if relation.kind == UNKNOWN:
+        raise env.make_unknown(f"the columns of {relation.name}", node)
     if relation.name in env.broken:
         raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)

@@ -45,6 +45,34 @@ def raise_error_of_block(block: q.Block, reached: Reached, error: AnalysisError)
     """Raises what a rule refuses of the block's expressions, where that comes before `error`."""
     if not reached.ctx.env.probing:
         raise_first(_find_errors_of_block(block, reached), error, CHECKED)
+        if error.condition.startswith(("DATATYPE_MISMATCH", "UNRESOLVED_COLUMN")):
+            clauses = {"WHERE": (block.where,), "SELECT": (block.group, *block.items)}
+            for node in clauses.get(reached.clause, ()):
+                for found in _find_mistyped_loops(node, reached.ctx):
+                    raise found
+
+
+def _find_mistyped_loops(node: q.Node | None, ctx: Context) -> Iterator[AnalysisError]:
+    """What is refused of the arrays and maps that take a lambda. `CheckAnalysis` looks at these first, downwards, and
+    only then at the expressions of the same operator."""
+    over = evolve(ctx, env=evolve(ctx.env, probing=True))
+    for call in _list_calls(node) if node is not None else ():
+        lambdas = any(isinstance(a, q.Lambda) for a in call.arguments) or str(call.name).lower() == "array_sort"
+        if not lambdas or not ctx.env.growth.may_probe(sum(1 for _ in call.walk())):
+            continue
+        # A body that is NULL is right everywhere: what is refused then is an argument.
+        given = [evolve(a, body=q.Null()) if isinstance(a, q.Lambda) else a for a in call.arguments]
+        asked = evolve(call, arguments=given)
+        asked.span = call.span
+        error = catch_error(partial(bind, asked, over))
+        if error is None or not error.condition.startswith("DATATYPE_MISMATCH") or error.origin is None:
+            continue
+        if error.condition.endswith(".UNEXPECTED_RETURN_TYPE"):
+            continue
+        if error.origin.start == call.span[0] and not any(
+            _try(partial(bind, a, over)) for a in call.arguments if not isinstance(a, q.Lambda)
+        ):
+            yield error
 
 
 def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int = CHECKED + 1) -> None:

@@ -41,7 +41,7 @@ from planproof_engine.analysis.refusals.earlier import (
 )
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.analysis.script.flags import loosen_block
+from planproof_engine.analysis.script.flags import is_of_routine, loosen_block
 from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.rules import is_foldable
@@ -128,6 +128,7 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
         if outer is not None:
             refuse_outer(given, "the aggregation", group or node, env)
         over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
+        over.extended |= bool(env.functions) and any(is_of_routine(e, env) for i in items.exprs for e in i.walk())
     else:
         if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
             refuse_outer(_list_window_columns(items.exprs), "the window", node, env)

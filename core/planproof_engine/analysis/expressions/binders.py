@@ -14,15 +14,14 @@ from planproof_engine.analysis.expressions.binding import (
     Binder,
     bind,
     bind_item,
-    bind_member,
     call,
     make_unresolved_error,
 )
-from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call, expand_star
+from planproof_engine.analysis.expressions.calls import bind_call, bind_members, bind_plain_call
 from planproof_engine.analysis.expressions.constants import find_bare_call, resolve_identifier
 from planproof_engine.analysis.expressions.quantified import bind_quantified_like
 from planproof_engine.analysis.names.scope import make_ambiguous_error, place_variable
-from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
+from planproof_engine.analysis.names.stars import expand_within, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.catalog import split_name
@@ -254,7 +253,8 @@ def _between(node: q.Between, ctx: Context) -> Expr:
     low, high = (bind_binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
     if ctx.conf.before("4.0"):
         return add_span(call("and", [low, high], ctx, node), node)
-    return add_span(call("between", operands, ctx, node), node)
+    found = call("between", operands, ctx, node)
+    return add_span(evolve(found, nullable=low.nullable or high.nullable), node)
 
 
 def _is(node: q.Is, ctx: Context) -> Expr:
@@ -364,14 +364,13 @@ def _prove_branches(bound: Expr, ctx: Context) -> Expr:
 
 
 def _tuple(node: q.Tuple, ctx: Context) -> Expr:
-    members = [m for n in node.members for m in (expand_star(n, ctx) if is_star(n, ctx) else [bind_member(n, ctx)])]
-    return add_span(call("struct", members, ctx, node, "named_struct"), node)
+    return add_span(call("struct", list(bind_members(node.members, ctx)), ctx, node, "named_struct"), node)
 
 
 def _bind_member_or_star(node: q.Node, ctx: Context) -> list[Expr]:
     if isinstance(node, q.Star):
         refuse_star(node, ctx)
-        return list(expand(node, ctx))
+        return expand_within(node, ctx)
     return [bind(node, ctx)]
 
 

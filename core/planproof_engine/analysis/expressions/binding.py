@@ -10,9 +10,10 @@ from typing import Any
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.refusals.checks import is_correlated
-from planproof_engine.expr import UNNUMBERED, Alias, Call, Expr, fresh_id
+from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
+from planproof_engine.functions.families.naming import given_name
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -134,13 +135,14 @@ def bind_item(node: q.Node, ctx: Context) -> Expr:
     return bind(node, ctx)
 
 
-def bind_member(node: q.Node, ctx: Context) -> Expr:
-    """A value of a struct. A function that is named without parentheses names its field, as it is written
-    (`CreateStruct.create` takes it for a column, and puts a `NamePlaceholder`)."""
+def bind_member(node: q.Node, ctx: Context, place: int = 0) -> Expr:
+    """A value of a struct. What a name means that is no column, a function without parentheses or a session variable,
+    names its field as it is written (`CreateStruct.create` puts a `NamePlaceholder`). What has no name is named by its
+    place, where it is given: that among what is written, before stars are expanded."""
     found, parts = bind_item(node, ctx), name_parts(drop_parentheses(node))
-    if len(parts) == 1 and isinstance(found, Call):
-        return Alias(found, parts[0], UNNUMBERED, explicit=False)
-    return found
+    if not (parts or place) or given_name(found) is not None:
+        return found
+    return Alias(found, parts[-1] if parts else f"col{place}", UNPRINTED, explicit=False)
 
 
 def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str | None = None) -> Call:

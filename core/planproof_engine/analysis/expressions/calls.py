@@ -20,7 +20,7 @@ from planproof_engine.analysis.expressions.modifiers import (
 )
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.stars import NO_STARS, expand, is_star, refuse_star
+from planproof_engine.analysis.names.stars import NO_STARS, expand_within, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import drop_schema, make_missing_error, make_unresolved_error
@@ -240,6 +240,8 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
 
 def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
+    if isinstance(node, q.SpecialCall) and node.form == "struct":
+        return list(bind_members(node.arguments, ctx))
     arguments: list[Argument] = []
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
@@ -286,7 +288,7 @@ def expand_star(star: q.Node, ctx: Context) -> list[Expr]:
     """The arguments that a star stands for; some versions of Spark take none outside of a SELECT list."""
     if ctx.clause == "WHERE" or ctx.clause in NO_STARS:
         refuse_star(star, ctx)
-    return expand(star, ctx)
+    return expand_within(star, ctx)
 
 
 def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
@@ -345,6 +347,16 @@ def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Con
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
     return add_identity(function, bound, ctx)
+
+
+def bind_members(nodes: Sequence[q.Node], ctx: Context) -> Iterator[Expr]:
+    """The values of `struct(a, b)` or `(a, b)`, whose names are given while stars are not expanded yet."""
+    found = 0
+    for place, node in enumerate(nodes, 1):
+        shifted = place if place != found + 1 else 0
+        members = expand_star(node, ctx) if is_star(node, ctx) else [bind_member(node, ctx, shifted)]
+        found += len(members)
+        yield from members
 
 
 def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:

@@ -8,7 +8,7 @@ from planproof_engine.analysis.expressions.binding import GeneratorMismatch, cal
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof_engine.expr import Exists, Expr, InSubquery, Outer, ScalarSubquery
-from planproof_engine.functions.families.rules import prints_as_name
+from planproof_engine.functions.replaced import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q

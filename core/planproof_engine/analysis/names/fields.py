@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, fresh_id
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Literal,
+    Outer,
+    Variable,
+    fresh_id,
+)
 from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
@@ -94,6 +105,8 @@ class Fields:
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
         """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
         rejects it; of 4.1 it is not known."""
+        if isinstance(expr, Variable):
+            raise _make_base_error(expr, None)  # `ResolveLambdaVariables` knows no part of NULL.
         if self._conf.before("4.2"):
             raise Unknown("a part of NULL")
         return Alias(Literal(None, dt.VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)

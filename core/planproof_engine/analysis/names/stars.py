@@ -10,7 +10,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
-from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
+from planproof_engine.expr import UNNUMBERED, Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -31,6 +31,19 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
     )
     ctx.env.growth.add(0, len(found))
     return drop_excluded(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
+
+
+def expand_within(star: q.Node, ctx: Context) -> list[Expr]:
+    """The same inside an expression, which is printed with the name that Spark gives to a struct's part before it
+    lists the fields of that."""
+    return [_name_parts_of(item) for item in expand(star, ctx)]
+
+
+def _name_parts_of(item: Expr) -> Expr:
+    if not (isinstance(item, Alias) and isinstance(item.child, GetField) and isinstance(item.child.child, GetField)):
+        return item
+    struct = item.child.child
+    return evolve(item, child=evolve(item.child, child=Alias(struct, struct.name, UNNUMBERED, explicit=False)))
 
 
 NO_STARS = (

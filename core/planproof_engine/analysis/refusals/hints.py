@@ -16,6 +16,10 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
+_OF_JOINS = (
+    *("broadcast", "broadcastjoin", "mapjoin", "merge", "shuffle_merge", "mergejoin", "shuffle_hash"),
+    "shuffle_replicate_nl",
+)
 _ORDERED = ("repartition", "repartition_by_range", "rebalance")
 
 
@@ -35,6 +39,10 @@ def find_miswritten_hint(tree: q.Node, env: Environment) -> AnalysisError | None
     for call in (c for hint in tree.find_all(q.Hint) for c in hint.calls):
         name = str(call.name).lower()
         first = call.arguments[0] if call.arguments else None
+        texts = not env.conf.before("4.0")
+        if name in _OF_JOINS and not all(name_parts(a) or (texts and _is_text(a)) for a in call.arguments):
+            text = "A parameter of a hint for joins is the name of a relation."
+            return env.make_error("_LEGACY_ERROR_TEMP_1046", text, call)
         if name == "coalesce" and (len(call.arguments) != 1 or not _is_count(call.arguments[0])):
             text = "COALESCE Hint expects a partition number as a parameter."
             return env.make_error("_LEGACY_ERROR_TEMP_1048", text, call)
@@ -47,6 +55,10 @@ def find_miswritten_hint(tree: q.Node, env: Environment) -> AnalysisError | None
             unread = next((a.text for a in call.arguments if _is_text(a) and _read_name(a.text) is None), None)
             if unread is not None:
                 return env.make_error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{unread}'.", call)
+        names = call.arguments[1:] if first is not None and _is_count(first) else call.arguments
+        if name in _ORDERED and not all(name_parts(a) or (texts and _is_text(a)) for a in names):
+            text = f"{name.upper()} Hint parameters should include an optional integral partitionNum and/or columns."
+            return env.make_error("_LEGACY_ERROR_TEMP_1047", text, call)
     return None
 
 
@@ -71,9 +83,6 @@ def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> N
             parts = _read_name(argument.text) or ()
             argument = q.Column([q.Identifier(p) for p in parts])
             argument.span = call.span
-        if not parts:
-            text = f"{name.upper()} Hint parameters should include an optional integral partitionNum and/or columns."
-            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1047", text, call)
         if len(parts) > 1 or ctx.key(parts[0]) not in shown:
             try:
                 bind(argument, ctx)

@@ -11,11 +11,14 @@ from operator import is_
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
+from planproof_engine.analysis.blocks.beside_generators import count_rounds
 from planproof_engine.analysis.context import Environment
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Window, is_aggregate
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Literal, Window, is_aggregate
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
+from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 
 
@@ -48,6 +51,12 @@ def loosen_grouped(items: list[Expr], keys: Keys, env: Environment) -> list[Expr
     return [_loosen(i, env, is_early) if any(map(found, i.walk())) else i for i in items]
 
 
+def list_late_keys(groups: Iterable[Expr], env: Environment) -> list[int]:
+    """The places of the keys that call SQL functions: grouping sets are made before Spark looks into these."""
+    keys = enumerate(groups) if env.functions else ()
+    return [at for at, key in keys if any(is_of_routine(e, env) for e in key.walk())]
+
+
 def loosen_late(items: Iterable[Expr], env: Environment) -> list[Expr]:
     """Items that are read before the table functions are looked into whose columns they use."""
     return [_loosen(i, env, lambda e: isinstance(e, Column) and e.late) for i in items]
@@ -60,7 +69,7 @@ def loosen_output(plan: Plan, env: Environment) -> Plan:
         node = node.child
     if not env.functions or not isinstance(node, (Aggregate, Project)):
         return plan
-    above = _is_split(node)
+    above = _is_split(node) or _waits(node)
     items = tuple(
         _loosen(i, env, lambda e: e.late if isinstance(e, Column) else above and is_of_routine(e, env))
         for i in node.items
@@ -86,10 +95,39 @@ def open_results(named: Plan, query: Plan, env: Environment) -> Plan:
         named = evolve(named, output=tuple(evolve(c, nullable=c.nullable or c.id in windows) for c in named.output))
     if not env.functions:
         return named
-    split = isinstance(node, (Aggregate, Project)) and _is_split(node)
-    made = {i.id for i in node.expressions if isinstance(i, Alias) and any(is_of_routine(e, env) for e in i.walk())}
-    output = (evolve(c, nullable=c.nullable or c.late or (split and c.id in made), late=False) for c in named.output)
+    late = isinstance(node, (Aggregate, Project)) and (_is_split(node) or _waits(node))
+    items = [i for i in node.expressions if isinstance(i, Alias) and any(is_of_routine(e, env) for e in i.walk())]
+    opened = {i.id: _open_calls(i.child, lambda e: is_of_routine(e, env), env) for i in items if late}
+    loose = {id for id, found in opened.items() if found.nullable}
+    output = (
+        evolve(c, nullable=c.nullable or c.late or c.id in loose, late=False, type=opened.get(c.id, c).type)
+        for c in named.output
+    )
     return evolve(named, output=tuple(output))
+
+
+def _waits(node: Aggregate | Project) -> bool:
+    """Whether a rule resolves part of the items that Spark runs after it looks into the calls of SQL functions, which
+    it does not do before all items are resolved."""
+    named = all(isinstance(i, Column) or (isinstance(i, Alias) and i.explicit) for i in node.items)
+    if not named or any(map(_takes_rounds, node.items)):
+        return True
+    reads_columns = any(isinstance(e, Column) for i in node.items for e in i.walk())
+    below = [] if reads_columns else [e for n in node.child.walk() for e in n.expressions]
+    return any(map(_takes_rounds, below))
+
+
+def _takes_rounds(expr: Expr) -> bool:
+    """Whether the first round of rules does not resolve the expression."""
+    for e in expr.walk():
+        if isinstance(e, Literal) and e.value is None and e.type != dt.VOID:
+            return True  # It was cast.
+        if isinstance(e, Call) and is_made_anew(e):
+            return True
+    try:
+        return count_rounds(expr, {}) > 0
+    except Unknown:
+        return True
 
 
 def _list_session_windows(plan: Plan) -> set[int]:
@@ -110,11 +148,17 @@ def _loosen(item: Expr, env: Environment, is_early: Callable[[Expr], bool]) -> E
     if not isinstance(item, Alias) or not isinstance(item.type, dt.Nested) or not any(map(is_early, item.child.walk())):
         return item
 
+    found = _keep_flag(_open_calls(item.child, is_early, env), item.child.nullable)
+    return item if found.type == item.type else evolve(item, child=found)
+
+
+def _open_calls(expr: Expr, is_early: Callable[[Expr], bool], env: Environment) -> Expr:
+    """The expression where what `is_early` is true of may be null."""
+
     def mark(e: Expr) -> Expr:
         return evolve(e, nullable=True, known=None) if isinstance(e, (Call, Column)) and is_early(e) else e
 
-    found = _keep_flag(_recompute(transform_up(item.child, mark), env), item.child.nullable)
-    return item if found.type == item.type else evolve(item, child=found)
+    return _recompute(transform_up(expr, mark), env)
 
 
 def _recompute(expr: Expr, env: Environment) -> Expr:

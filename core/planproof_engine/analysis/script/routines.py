@@ -5,6 +5,8 @@ Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -17,7 +19,7 @@ from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, Variable, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.functions.bind import cast_unless_equal, check_cast
@@ -77,13 +79,15 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
         unseen = ctx.lacks("table functions called as what they are")
         raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
     refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
+    args, columns = _bind_arguments(routine, node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
         said = f"Using SQL function `{routine.name}` in {operator} is not supported."
         raise ctx.env.make_error("UNSUPPORTED_SQL_UDF_USAGE", said, node)
-    args, columns = _bind_arguments(routine, node, ctx)
     around = not ctx.conf.before("4.2") and any(a.holds(Lambda) for a in args)
-    if ctx.lambdas is not None or around:
+    # Spark puts the calls below the operator, where a lambda's variables are not in reach.
+    within = ctx.lambdas is not None and any(a.holds(Variable) for a in args)
+    if within or around:
         text = f"Lambda function with the SQL function `{routine.name}` in a higher order function."
         raise ctx.env.make_error("UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF", text, node)
     body = _bind_body(routine, columns, ctx)
@@ -205,10 +209,25 @@ def _function(name: str, returns: dt.DataType, nullable: bool) -> Signature:
 
 
 def declare(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
-    """The environment's functions with the one that CREATE FUNCTION declares."""
+    """The environment's functions with the one that CREATE FUNCTION declares. Raises `AnalysisError` for parameters
+    that Spark does not take (`UserDefinedFunction`)."""
+    _refuse_repeated(node.parameters, "DUPLICATE_ROUTINE_PARAMETER_NAMES", env)
+    _refuse_repeated(node.returns_table or (), "DUPLICATE_ROUTINE_RETURNS_COLUMNS", env)
+    for one, following in itertools.pairwise(node.parameters):
+        if one.default is not None and following.default is None:
+            said = f"The parameter `{one.name.text}` with DEFAULT must not be followed by one without."
+            raise env.make_error("USER_DEFINED_FUNCTIONS.NOT_A_VALID_DEFAULT_PARAMETER_POSITION", said, one)
     parts = [p.lower() for p in name_parts(node.name)]
     if not node.temporary:
         missing = 3 - len(parts)
         parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
     name = ".".join(parts)
+    if name in env.functions and not node.replace:
+        return env.functions  # Spark passes over it, or refuses it.
     return {**env.functions, name: Routine(name, node, text)}
+
+
+def _refuse_repeated(columns: Sequence[q.ColumnDef], condition: str, env: Environment) -> None:
+    count = Counter(c.name.text if env.conf.case_sensitive else c.name.text.lower() for c in columns)
+    if repeated := sorted(name for name, n in count.items() if n > 1):
+        raise env.make_error(condition, f"The name `{repeated[0]}` is given twice.", columns[0])

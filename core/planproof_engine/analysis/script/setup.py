@@ -15,14 +15,28 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import find_row, make_unknown_variable, make_variable, text_of
 from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.files import count_sources
 from planproof_engine.analysis.script.immediate import execute
 from planproof_engine.analysis.script.routines import declare
+from planproof_engine.analysis.script.tables import (
+    Columns,
+    Known,
+    add,
+    change_columns,
+    create_like,
+    create_table,
+    forget,
+    forget_made,
+    full_name,
+    rename,
+    resolve_name,
+)
 from planproof_engine.analysis.script.views import View, find_broken
-from planproof_engine.catalog import Catalog, Relation, join_name, split_name
+from planproof_engine.catalog import UNKNOWN, Catalog, Relation, join_name, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
 from planproof_engine.functions.registry import Registry, functions_of
-from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.schema import LogicalField, LogicalSchema
@@ -32,8 +46,6 @@ from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse_statement
 from planproof_engine.sql.variables import substitute
 from planproof_engine.types.ddl import from_json
-
-Columns = Sequence[Sequence[Any]]
 
 
 def apply(
@@ -47,44 +59,39 @@ def apply(
     """
     env = Environment("", Catalog(), conf, registry or functions_of(conf), bind_query, settings={})
     statements = list(setup)
-    dropped = any("drop" in text.lower() for text in statements)
-    # The report on a relation that was made twice is about the second one.
-    known = {} if dropped else {name.lower(): columns for name, columns in relations.items()}
-    for statement_text in statements:
-        text = substitute(statement_text, env.settings)
-        try:
-            statement = parse_statement(text, env.conf)
-            binder = _STATEMENTS.get(type(statement))
-            if binder is not None:
-                env = binder(statement, evolve(env, text=text), known)
-        except (AnalysisError, Unknown):
-            # `relations` says what such a statement made; else a query that uses it is `Unknown`, by the relation's
-            # name.
-            continue
+    # The report on a relation that was made twice, or under another name, is about the second one.
+    again = any(word in text.lower() for text in statements for word in ("drop", "rename"))
+    known = {} if again else {name.lower(): columns for name, columns in relations.items()}
+    for text in statements:
+        env = _run(text, env, known)
     for name, columns in relations.items():
         _report(name, columns, env)
-    return evolve(env, broken=find_broken(env.views.values(), env)) if dropped and env.views else env
+    changed = again or any(word in text.lower() for text in statements for word in ("alter", "replace"))
+    return evolve(env, broken=find_broken(env.views.values(), env)) if changed and env.views else env
+
+
+def _run(statement: str, env: Environment, known: Known) -> Environment:
+    text = substitute(statement, env.settings)
+    try:
+        tree = parse_statement(text, env.conf)
+        binder = _STATEMENTS.get(type(tree))
+        return binder(tree, evolve(env, text=text), known) if binder is not None else env
+    except AnalysisError:
+        return env  # Spark refuses it: all stays as it is.
+    except Unknown:
+        return forget_made(text, env)  # `relations` says what it made; else a query that uses that is `Unknown`.
 
 
 def _report(name: str, columns: Columns, env: Environment) -> None:
     """Takes over what the live catalog reports of a relation."""
     stood = env.catalog.find(split_name(name))
-    kind = stood.kind if stood is not None else "table"
+    kind = stood.kind if stood is not None and stood.kind != UNKNOWN else "table"
     inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
     try:
         typed = [(str(n), _take_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
     except dt.TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
-    env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
-
-
-def _full_name(parts: tuple[str, ...], env: Environment) -> str:
-    """A table's or view's name as Spark's session catalog registers it: three parts, in lower case."""
-    if len(parts) == 1:
-        parts = (*env.catalog.namespace, *parts)
-    if len(parts) == 2:
-        parts = (env.catalog.catalog, *parts)
-    return join_name(p.lower() for p in parts)
+    env.catalog.add(stood.name if stood is not None else full_name(split_name(name), env), typed, kind=kind)
 
 
 def _take_flags(form: Any, inferred: dt.DataType | None) -> dt.DataType:
@@ -98,9 +105,6 @@ def _take_flags(form: Any, inferred: dt.DataType | None) -> dt.DataType:
     if inferred is not None and dt.as_nullable(inferred) == dt.as_nullable(reported):
         return inferred
     return reported
-
-
-Known = Mapping[str, Columns]
 
 
 def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
@@ -126,16 +130,9 @@ def _set_time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Envir
     raise Unknown("SET TIME ZONE by an interval")
 
 
-def _resolve_name(node: q.Table, env: Environment) -> tuple[str, ...]:
-    """The parts of a name, which `IDENTIFIER(expr)` may spell."""
-    if node.computed is None:
-        return name_parts(node)
-    return split_name(text_of(node.computed.operand, Context(env, Scope(())), "IDENTIFIER of a computed name"))
-
-
 def _use(node: c.Use, env: Environment, known: Known) -> Environment:
     if not node.catalog:
-        env.catalog.namespace = tuple(p.lower() for p in _resolve_name(node.name, env))
+        env.catalog.namespace = tuple(p.lower() for p in resolve_name(node.name, env))
     return env
 
 
@@ -149,6 +146,8 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
         if not parts:
             raise Unknown("a variable whose name only a run tells")
         spelled = parts[-1].lower()
+        if spelled in env.variables and not node.replace:
+            return env  # Spark refuses it.
         variables[spelled] = make_variable(spelled, value, target, ctx)
     return evolve(env, variables=variables)
 
@@ -165,6 +164,8 @@ def _bind_one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
 
 
 def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Environment:
+    if not (node.into or node.arguments):
+        return _run(text_of(node.text, Context(env, Scope(())), "EXECUTE IMMEDIATE of a computed text"), env, known)
 
     def values(env: Environment) -> tuple[Expr, ...] | None:
         inner, tree = execute(node, env)
@@ -196,35 +197,73 @@ def _assign(targets: Sequence[q.Node], env: Environment, values: Values) -> Envi
 
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
-    parts = _resolve_name(node.name, env)
+    parts = resolve_name(node.name, env)
     names = [i.text for i in node.columns]
     if node.global_:
         parts = ("global_temp", *parts[-1:])
     kind = "temporary view" if node.temporary and not node.global_ else "view"
+    name = _view_name(parts, kind, env)
+    if _is_kept(name, node, env):
+        return env
     try:
         plan = bind_query(node.query, env, None)
-    except (AnalysisError, Unknown):
+    except (AnalysisError, Unknown) as error:
         reported = known.get(parts[-1].lower())
         if reported is not None:
-            _add(_view_name(parts, kind, env), reported, kind, env)
+            add(name, reported, kind, env)
+        elif isinstance(error, Unknown):
+            return forget(name, env)
         return env
     if names and len(names) != len(plan.output):
         return env
-    _register(parts, plan, names, kind, env)
-    name = _view_name(parts, kind, env)
+    reads = frozenset(p.relation for p in plan.walk_everywhere() if isinstance(p, Scan) and not p.recursive)
+    reads = reads.union(*(env.views[r].reads for r in reads if r in env.views))
+    if name in reads:
+        return env  # Spark refuses a view over itself.
+    _register(name, plan, names, kind, env)
     columns = tuple((c.name, c.type) for c in plan.output)
-    view = View(name, node.query, env.text, columns, env.catalog.namespace, _binding(node, kind))
+    view = View(
+        name,
+        node.query,
+        env.text,
+        columns,
+        env.catalog.namespace,
+        _binding(node, kind),
+        reads,
+        count_sources(plan, env),
+    )
     return evolve(env, views={**env.views, name: view})
+
+
+def _is_kept(name: str, node: c.CreateView, env: Environment) -> bool:
+    """Whether Spark refuses the statement or passes over it because of what stands under that name."""
+    if node.temporary and node.exists:
+        return True
+    found = env.catalog.find(split_name(name)) if env.catalog.holds(name) else None
+    return found is not None and (not node.replace or found.kind == "table")
+
+
+def _alter_view(node: c.AlterView, env: Environment, known: Known) -> Environment:
+    found = env.catalog.find(resolve_name(node.name, env))
+    if found is None or found.kind == "table":
+        return env
+    view = env.views.get(found.name)
+    if node.query is None:
+        bound = evolve(view, binding=node.schema_binding) if view is not None else None
+        return evolve(env, views={**env.views, found.name: bound}) if bound is not None else env
+    name = q.Table([q.Identifier(part) for part in found.parts])
+    temporary = found.kind == "temporary view"
+    return _create_view(c.CreateView(name, node.query, replace=True, temporary=temporary), env, known)
 
 
 def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
     """A temporary view of files: its columns are those that it declares, or those that are reported."""
-    parts = _resolve_name(node.name, env)
+    parts = resolve_name(node.name, env)
     kind = "view" if node.global_ else "temporary view"
     declared = [(d.name.text, d.type.data_type.simple, True) for d in node.columns if d.type is not None]
     columns = known.get(parts[-1].lower(), declared)
     if columns:
-        _add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
+        add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
     return env
 
 
@@ -236,15 +275,10 @@ def _binding(node: c.CreateView, kind: str) -> str:
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
     if kind == "temporary view" or parts[0] == "global_temp":
         return join_name(p.lower() for p in parts)
-    return _full_name(parts, env)
+    return full_name(parts, env)
 
 
-def _add(name: str, columns: Columns, kind: str, env: Environment) -> None:
-    env.catalog.add(name, [(str(n), str(t), bool(flag)) for n, t, flag in columns], kind=kind)
-
-
-def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, env: Environment) -> None:
-    name = _view_name(parts, kind, env)
+def _register(name: str, plan: Plan, names: list[str], kind: str, env: Environment) -> None:
     fields = tuple(
         LogicalField(name, names[i] if names else f.name, f.type, f.nullable, f.evidence if f.nullable else None)
         for i, f in enumerate(plan.schema)
@@ -252,36 +286,30 @@ def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, e
     env.catalog.put(Relation(name, LogicalSchema(fields), kind))
 
 
-def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
-    parts = _resolve_name(node.name, env)
-    if parts[-1].lower() in known:
-        _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
-        return env
-    if node.query is not None:
-        plan = bind_query(node.query, env, None)
-        columns = [(f.name, dt.as_nullable(f.type), True) for f in plan.schema]
-    else:
-        columns = [(d.name.text, dt.as_nullable(d.type.data_type), True) for d in node.columns if d.type is not None]
-    env.catalog.add(_full_name(parts, env), columns)
-    return env
-
-
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.kind in ("TABLE", "VIEW"):
-        parts = _resolve_name(node.name, env)
-        names = (join_name(p.lower() for p in parts), _full_name(parts, env))
-        for name in names:
-            env.catalog.drop(name)
-        return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
+        parts = resolve_name(node.name, env)
+        names = (join_name(p.lower() for p in parts), full_name(parts, env))
+        return _drop_relations([name for name in names if env.catalog.holds(name)][:1], env)
+    if node.kind == "SCHEMA":
+        schema = split_name(full_name((*resolve_name(node.name, env), ""), env))[:-1]
+        inside = [name for name in env.catalog.names if split_name(name)[:-1] == schema]
+        return _drop_relations(inside, env) if node.cascade else env
     if node.kind == "FUNCTION":
-        name = ".".join(_resolve_name(node.name, env)).lower()
+        name = ".".join(resolve_name(node.name, env)).lower()
         return evolve(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
     if node.kind == "VARIABLE":
-        name = _resolve_name(node.name, env)[-1].lower()
+        name = resolve_name(node.name, env)[-1].lower()
         return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
+
+
+def _drop_relations(names: Sequence[str], env: Environment) -> Environment:
+    for name in names:
+        env.catalog.drop(name)
+    return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
 
 
 def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
@@ -298,7 +326,11 @@ _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
     c.ExecuteImmediate: _execute,
     c.CreateView: _create_view,
     c.CreateViewUsing: _create_view_using,
-    c.CreateTable: _create_table,
+    c.AlterView: _alter_view,
+    c.CreateTable: create_table,
+    c.CreateTableLike: create_like,
+    c.ChangeColumns: change_columns,
+    c.Rename: rename,
     c.Drop: _drop,
     c.CreateFunction: _create_function,
 }

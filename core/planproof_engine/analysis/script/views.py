@@ -22,6 +22,9 @@ class View:
     `binding` says what happens when a column's type changes later. With BINDING, which temporary views have too, it may
     only become narrower. With COMPENSATION it is cast back to the old type. With any other value the view takes the new
     type.
+
+    `reads` are the relations that it reads, through other views, too; `sources` how many of them are tables of files,
+    at least and at most.
     """
 
     name: str
@@ -30,6 +33,8 @@ class View:
     columns: tuple[tuple[str, dt.DataType], ...]
     namespace: tuple[str, ...]
     binding: str
+    reads: frozenset[str] = frozenset()
+    sources: tuple[int, int] = (0, 0)
 
 
 def find_broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
-from planproof_engine.expr.nodes import Alias, Call, Expr
+from planproof_engine.expr.nodes import UNPRINTED, Alias, Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof_engine.functions.bind import cast_to_common
 from planproof_engine.functions.constants import constant
@@ -99,12 +99,10 @@ def struct_values(made: Call) -> tuple[Expr, ...]:
 
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
+    made = [a.child if isinstance(a, Alias) and a.id == UNPRINTED else a for a in call.args]
     if call.shown == "struct":
-        # A function that is named without parentheses is printed as the call that it is.
-        made = [a.child if isinstance(a, Alias) and isinstance(a.child, Call) and not a.child.args else a for a in call.args]
         return f"struct({', '.join(map(pretty, made))})"
-    pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
-    return f"named_struct({', '.join(pairs)})"
+    return f"named_struct({', '.join(f'{_field_name(a, i)}, {pretty(made[i])}' for i, a in enumerate(call.args))})"
 
 
 TABLE: Table = lines(

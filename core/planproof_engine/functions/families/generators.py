@@ -112,7 +112,8 @@ _BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("s
 def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     """`Range`: constants that come to numbers. Spark computes them when it resolves the call."""
     for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
-        if not is_foldable(arg):
+        if not is_foldable(arg) or (isinstance(arg, Literal) and arg.is_variable):
+            # Spark names a session variable here, and a name is no constant (`Alias.foldable`).
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
         if (failure := find_failure(arg, conf)) is not None:
             return Mismatch(failure, f"the `{name}` of `range` cannot be computed.", whole=True)

@@ -33,7 +33,10 @@ def _is_picked_nullable(args: Args, flag: Flag, *, raises: bool) -> bool:
     if not is_foldable(index) or index.nullable:
         return not raises or array.nullable or array.type.contains_null
     flags = _list_item_flags(array)
-    return True if flags is None else flag(flags, int(constant(index, "an array's item")))
+    if flags is None:
+        return True
+    outcomes = {flag(flags, at) for at in range(-len(flags) - 1, len(flags) + 2)}
+    return outcomes.pop() if len(outcomes) == 1 else flag(flags, int(constant(index, "an array's item")))
 
 
 def _list_item_flags(array: Expr) -> list[bool] | None:

@@ -21,6 +21,10 @@ def given_name(expr: Expr) -> str | None:
 
     Source: `CreateStruct.create`, the constructor of `ArraysZip`.
     """
+    if isinstance(expr, Alias) and not expr.explicit and isinstance(expr.child, Literal):
+        # A part of NULL: its key is its name, as of any other value, unless it is a place.
+        last = expr.name[expr.name.rfind("[") + 1 :].rstrip("]`")
+        return None if last.isdigit() else last
     if isinstance(expr, (Alias, Column, GetField, GetFieldOfElements, LateralReference, Variable)):
         return expr.name
     if isinstance(expr, Outer):

@@ -21,34 +21,6 @@ _REPLACED = frozenset(
 is foldable. What an older Spark folds is left out."""
 
 
-_SEEDED_OR_ZONED = frozenset(
-    ["cast", "curdate", "current_date", "current_time", "date_format", "date_part", "date_trunc", "datepart", "from_csv", "from_json", "from_unixtime", "from_xml", "hour", "localtimestamp", "make_timestamp", "minute", "months_between", "rand", "randn", "random", "randstr", "second", "sequence", "shuffle", "to_csv", "to_date", "to_json", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "to_xml", "try_to_date", "try_to_timestamp", "uniform", "unix_timestamp", "uuid"]
-)
-_HAND_ON = frozenset(["array", "case", "coalesce", "if", "ifnull", "is null", "map", "named_struct", "nvl", "struct", "when"])
-
-
-def is_zoned(call: Call) -> bool | None:
-    """Whether the call has no answer before Spark gives it a time zone or a seed (`TimeZoneAwareExpression`,
-    `ExpressionWithRandomSeed`). None for what takes or gives timestamps and was not looked at."""
-    name = call.function.name
-    if name in ("date_part", "datepart") and call.args[-1].type == dt.DATE:
-        return False  # The year of a date is one everywhere.
-    if name in _SEEDED_OR_ZONED:
-        return True
-    moments = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
-    return None if name not in _HAND_ON and any(e.type in moments for e in (call, *call.args)) else False
-
-
-_STANDS_FOR = frozenset(
-    ["assert_true", "between", "btrim", "date_part", "datepart", "decode", "equal_null", "extract", "ifnull", "nullif", "nullifzero", "nvl", "nvl2", "try_add", "try_aes_decrypt", "try_divide", "try_element_at", "try_make_interval", "try_mod", "try_multiply", "try_parse_url", "try_reflect", "try_subtract", "try_to_binary", "try_url_decode", "zeroifnull"]
-)
-
-
-def prints_as_name(expr: Expr) -> bool:
-    """Whether Spark puts an attribute in the place of the expression to print it (`InheritAnalysisRules`)."""
-    return isinstance(expr, Call) and expr.function.name in _STANDS_FOR
-
-
 def is_foldable(expr: Expr) -> bool:
     """`Expression.foldable`: Spark can compute it before it reads a row."""
     if isinstance(expr, Literal):
