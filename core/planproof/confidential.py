@@ -10,20 +10,26 @@ _PASSWORD = (
 )
 """In a URL, also where it holds a slash or an @; and who is named alone to a web server, which is a token."""
 _SECRET = (
-    r"(?i)secret|password|passwd|passphrase|pwd|token|(?:access|account|api|private)[._-]?key|credential|authorization"
-    r"|(?-i:^Signature=)|amz-signature|(?<![a-z0-9])(?:pw|sas|sig)(?![a-z0-9])|[._-]pass(?![a-z0-9])"
+    r"(?i)secret|password|passwd|passphrase|pwd|token|(?:access|account|api|encryption|private)[._-]?key|credential"
+    r"|authorization|cookie|(?-i:^Signature=)|(?:amz-|sharedaccess)signature|(?<![a-z0-9])(?:jwt|pw|sas|sig)(?![a-z0-9])"
+    r"|(?:(?<![a-z0-9])|db)pass(?![a-z0-9])"
 )
 _NAMED = (
-    r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:["']\s*(?::\s*(?=["'])|=)|\s*(?:=>|->|[=:]))\s*"""
-    r"""|(?<=\()[\w-]+\.[\w.-]+,)(["']?)"""
+    r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:\\?["'`]\s*(?::\s*(?=(?:[bu]|\\)?["'])|=)|\s*(?:=>|->|[=:]))\s*"""
+    r"""|(?<=[(\[])[\w-]+\.[\w.-]+,)(?:[bu](?=["']))?(\\?["'`]?)"""
 )
-"""A name before its value: `a=b`, `a: b`, `--a b`, `"a": "b"`, and `(a.b,c)` of Scala."""
+"""A name before its value: `a=b`, `a: b`, `--a b`, `"a": "b"`, `a=\\"b\\"`, and `(a.b,c)` or `[a.b,c]` of Scala."""
 _TYPED = r"(?!(?:string|binary|boolean|\w*int|decimal|double|float|date|timestamp\w*|array|map|struct)\b)"
 _VALUES = {
     "": rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+",
-    "'": r"[^']+",
-    '"': r'[^"]+',
+    "'": r"(?:[^'\\]|\\.)+",
+    '"': r'(?:[^"\\]|\\.)+',
+    "`": r"[^`]+",
+    "\\'": r"[^']+",
+    '\\"': r'[^"]+',
+    "\\`": r"[^`]+",
 }
+_VALUES["\\"] = _VALUES[""]
 
 
 def is_confidential(name: str, value: str) -> bool:

@@ -230,3 +230,40 @@ def test_a_selector_of_thousands_of_characters_is_read_or_refused(selector: str,
     """The Action's input of that name may be another job's text."""
     for option in ("--select", "--exclude"):
         said("check", "--no-cache", option, selector)
+
+
+@pytest.mark.parametrize("length", [29, 36, 200])
+def test_no_line_that_rich_begins_is_a_command(length: int, home: Path, dbt_manifest: Any) -> None:
+    """It ends a line at a blank, or within a long word: what follows stood at the beginning of one."""
+    word = f"{'x' * length} ::error title=a::b"
+    for name in (word, f"{'x' * (length - 8)}{'::error::' * 40}"):
+        write(home / "target/manifest.json", dbt_manifest({"m": {"sql": f"select `{name}`(1) as a"}}))
+        for command in (["check", "--no-cache"], ["check", "--no-cache", "--format", "text"]):
+            shown = said(*command)
+            assert "::error" in shown
+            assert not [line for line in shown.splitlines() if line.strip().startswith("::")], command
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_next_step_names_a_column_of_others(name: str, home: Path, dbt_manifest: Any) -> None:
+    model = {"sql": "select 1 as a", "columns": {name: "int"}, "contract": True}
+    write(home / "target/manifest.json", dbt_manifest({"m": model}))
+    shown = said("check", "--no-cache")
+    assert "next  " in shown
+    assert not [line for line in shown.splitlines() if line.strip().startswith("::") or re.search(r"##\w*\[", line)]
+    assert not {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n"}
+
+
+@pytest.mark.parametrize("count", ["9" * 4300, f'"{"9" * 4300}"', "-1", "true", "1.5"])
+def test_a_baseline_counts_what_can_be_printed(count: str, home: Path) -> None:
+    """The sum of two such numbers had more digits than Python prints."""
+    row = f'{{"model": "model.shop.m", "code": "PP501", "column": "", "promised": "", "count": {count}}}'
+    (home / "base.json").write_text(f'{{"version": 1, "findings": [{", ".join([row] * 20)}]}}')
+    assert "is no baseline" in said("check", "--no-cache", "--baseline", "base.json")
+
+
+def test_an_error_shows_the_beginning_of_what_others_wrote(home: Path) -> None:
+    (home / "base.json").write_text(json.dumps({"version": "x" * 2_000_000}))
+    shown = said("check", "--no-cache", "--baseline", "base.json")
+    assert "its version is" in shown
+    assert len(shown) < 50_000

@@ -245,6 +245,16 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
         f"header.Authorization=Basic {SECRET}",
         f"ssl.keystore.pass={SECRET}, passphrase={SECRET}",
         f"beeline --password {SECRET} -e x",
+        f"fs.s3a.encryption.key={SECRET}",
+        f"spark.hadoop.parquet.encryption.key.list -> k1:{SECRET}",
+        f"Set-Cookie: JSESSIONID={SECRET}; Path=/",
+        f"SharedAccessSignature={SECRET}",
+        f"x?jwt={SECRET}&dbpass={SECRET}, PASS={SECRET}",
+        f'{{\\"password\\": \\"{SECRET}\\", \\"a\\": 1}}',
+        f'password="a\\"{SECRET}"',
+        f"{{'password': b'{SECRET}'}}",
+        f"SET `fs.s3a.secret.key` = `{SECRET}`",
+        f"ArrayBuffer([fs.s3a.secret.key,{SECRET}])",
     ],
 )
 def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> None:

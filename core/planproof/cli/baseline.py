@@ -19,6 +19,8 @@ from planproof.report.model import Report
 from planproof_engine.finding import Finding, Verdict
 
 _VERSION = 1
+_MOST = 2**31
+"""Findings of one key: Python does not print a number of thousands of digits."""
 
 Key = tuple[str, str, str, str]
 """Model, code, column, promise."""
@@ -43,7 +45,10 @@ def read_baseline(file: Path) -> Counter[Key]:
             raise ProjectError(f"{file}: its version is {form['version']!r}, and this planproof reads {_VERSION}")
         known: Counter[Key] = Counter()
         for row in form["findings"]:
-            known[(str(row["model"]), str(row["code"]), str(row["column"]), str(row["promised"]))] += int(row["count"])
+            count = row["count"]
+            if type(count) is not int or not 0 <= count <= _MOST:
+                raise ValueError(count)
+            known[(str(row["model"]), str(row["code"]), str(row["column"]), str(row["promised"]))] += count
         return known
     except ProjectError:
         raise

@@ -94,10 +94,10 @@ class Commands(click.Group):
 
 
 def _neutralize(message: str) -> str:
-    """An error names what others named."""
-    from planproof.report.parts import neutralize
+    """An error names what others named, and shows what they wrote: a hundred MB, maybe."""
+    from planproof.report.parts import shorten
 
-    return neutralize(message)
+    return shorten(message)
 
 
 def _format_error(error: Exception) -> str:

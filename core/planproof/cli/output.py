@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import IO, cast
 
 import click
 from rich.console import Console
@@ -16,7 +17,7 @@ from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
 from planproof.report.parts import neutralize
 from planproof.report.run import RunReport
-from planproof.report.text import show
+from planproof.report.text import Lines, show
 from planproof_engine.records import record
 
 
@@ -38,7 +39,7 @@ _WIDTH = 120
 
 def console(stderr: bool = False) -> Console:
     """A console on the current stream, as wide as the terminal, or as COLUMNS says."""
-    stream = sys.stderr if stderr else sys.stdout
+    stream = cast("IO[str]", Lines(sys.stderr if stderr else sys.stdout))
     found = Console(file=stream, highlight=False, emoji=False)
     if not found.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         found = Console(file=stream, highlight=False, emoji=False, width=_WIDTH)

@@ -18,6 +18,7 @@ from planproof_engine.origin import Origin
 from planproof_engine.records import record
 
 _LONG, _TERMS = 12, 6
+_LONGEST = 20_000
 _OTHER_COLUMN = ("PP501", "PP504")
 """Codes of a column that is missing, or is not the promised one."""
 _NEVER_RAN = (
@@ -206,10 +207,10 @@ def message_of(finding: Finding) -> str:
 
 
 def next_steps(findings: Iterable[Finding]) -> dict[str, list[str]]:
-    """Each next step once, with the codes that ask for it."""
+    """Each next step once, with the codes that ask for it. Some name columns: names of others."""
     steps: dict[str, list[str]] = {}
     for finding in findings:
-        codes = steps.setdefault(finding.next_step, [])
+        codes = steps.setdefault(neutralize(finding.next_step), [])
         if finding.code not in codes:
             codes.append(finding.code)
     return steps
@@ -358,7 +359,16 @@ def neutralize(text: str) -> str:
     >>> neutralize("a\x1b[2Jb"), neutralize("x\n ::error::y ##[z]")
     ('a�[2Jb', 'x\n �::error::y ##�[z]')
     """
-    text = replace_invisible(text)
+    return refuse_commands(replace_invisible(text))
+
+
+def refuse_commands(text: str) -> str:
+    """The text without commands to a runner of CI."""
     if "::" in text or "##" in text:
         text = _COMMAND.sub(lambda found: f"{found[1] or found[2] or ''}{_UNSEEN}", text)
     return text
+
+
+def shorten(text: str) -> str:
+    """Text of others for people: rich takes minutes to break a line of a hundred MB, and JSON has it whole."""
+    return neutralize(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -37,8 +37,10 @@ from planproof.report.parts import (
     neutralize,
     next_steps,
     promise_label,
+    refuse_commands,
     samples_of,
     short_query,
+    shorten,
     source_line,
 )
 from planproof_engine.finding import CODES, Finding, Verdict
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 _AT_ONCE = 200
-_LONGEST, _LONGEST_NAME = 20_000, 400
+_LONGEST_NAME = 400
 _MOST = 500
 """Findings of one model in its panel: rich takes a second for a thousand."""
 _COPIED = 80
@@ -82,10 +84,30 @@ MARKS = {
 }
 
 
+class Lines:
+    """A stream for rich, which ends lines where it likes: none that it begins is a command to a runner of CI."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(refuse_commands(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def render_plain(reports: Iterable[Report]) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
-    console = Console(file=out, width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
+    console = Console(
+        file=cast("IO[str]", Lines(out)),
+        width=WIDTH,
+        color_system=None,
+        force_terminal=False,
+        legacy_windows=False,
+        emoji=False,
+    )
     show(list(reports), console)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
@@ -240,7 +262,7 @@ def render_panel(report: Report, others: Sequence[Report] = (), following: Seque
         parts += [Text(f"and {format_count(left_out, 'other finding')}: --format json lists all"), Text()]
     error = message.error if shown else describe_failure(report)
     if error:
-        parts += [Text(_shorten(error)), Text()]
+        parts += [Text(shorten(error)), Text()]
     for left in filter(None, (describe_open_terms(report), describe_uncounted(report))):
         parts += [Text(neutralize(left), "dim"), Text()]
     if others:
@@ -250,7 +272,7 @@ def render_panel(report: Report, others: Sequence[Report] = (), following: Seque
         parts += [Text(neutralize(describe_unjudged(following, 1 + len(others)))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
-    heading = Text.assemble(mark, (f"{_shorten(message.model)} {message.heading} ", "bold"))
+    heading = Text.assemble(mark, (f"{shorten(message.model)} {message.heading} ", "bold"))
     return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
 
 
@@ -261,14 +283,14 @@ def _make_table(findings: Sequence[Finding]) -> Table:
     for heading in ("column", "promised", "found", "plane"):
         table.add_column(heading, overflow="fold")
     for f in findings:
-        table.add_row(*(Text(_shorten(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
+        table.add_row(*(Text(shorten(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
     return table
 
 
 def _render_reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
     quoted: set[str] = set()
     for f in findings:
-        yield Text.assemble((f"{f.code} ", "bold"), _shorten(message_of(f)))
+        yield Text.assemble((f"{f.code} ", "bold"), shorten(message_of(f)))
         if f.origin is not None:
             yield Text.assemble(("      at ", "dim"), (neutralize(format_place(f.origin)), "cyan"))
         if f.promise is not None:
@@ -282,11 +304,6 @@ def _render_reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Ren
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
-
-
-def _shorten(text: str) -> str:
-    """Text of others; rich takes minutes to break a line of a hundred MB, and JSON has it whole."""
-    return neutralize(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)")
 
 
 def _render_queries(report: Report) -> Iterator[Text]:
@@ -329,8 +346,8 @@ def _render_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Tex
     ]
     for remark in found:
         f = remark.finding
-        named = (_shorten(remark.named), "cyan")
-        message = _shorten(f"{remark.place}: {remark.message}{remark.promised}")
+        named = (shorten(remark.named), "cyan")
+        message = shorten(f"{remark.place}: {remark.message}{remark.promised}")
         yield Text.assemble((f"{f.code} ", "bold"), named, message)
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:

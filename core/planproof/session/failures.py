@@ -34,7 +34,7 @@ _TRANSIENT_WORDS = re.compile(
 )
 _FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
 """Lines of a Java stack trace; the lines that name a cause are kept."""
-_MISSING = re.compile(r"(?:Method|Constructor) .* does not exist|\S+ does not exist in the JVM")
+_MISSING = re.compile(r"(?:Method|Constructor) .* does not exist|(?<!\S)\S+ does not exist in the JVM")
 """What py4j says of a name. An object that "does not exist for this gateway" was one of a JVM that is gone."""
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _TAIL = re.compile(
