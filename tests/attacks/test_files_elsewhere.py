@@ -331,6 +331,16 @@ def test_infer_writes_below_the_model_paths_alone(patch: str, home: Path, dbt_ma
         find_property_file(project, project.nodes["model.shop.m"])
 
 
+def test_a_hidden_folder_is_no_model_path(home: Path, dbt_manifest: Any) -> None:
+    """dbt_project.yml is of others, too."""
+    (home / "dbt_project.yml").write_text("model-paths: [.github/workflows, models]\n")
+    for patch in (".github/workflows/ci.yml", "models/.ci/ci.yml"):
+        manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": f"shop://{patch}"}})
+        project = replace(read_project(manifest), directory=home)
+        with pytest.raises(ProjectError, match="model paths"):
+            find_property_file(project, project.nodes["model.shop.m"])
+
+
 def test_links_in_a_circle_are_no_place(home: Path, dbt_manifest: Any) -> None:
     (home / "models").symlink_to(home / "models")
     (home / "dbt_project.yml").write_text('{"model-paths": ["models", "a\\0b"]}')

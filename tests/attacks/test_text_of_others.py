@@ -100,6 +100,16 @@ def test_a_message_of_sarif_is_text(text: str) -> None:
         assert not re.search(r"(?<!\\)(?:\\\\)*\]\(", shown)
 
 
+@pytest.mark.parametrize(
+    "text", ["https://evil.example/x", "HTTP://evil.example", "www.evil.example", "a@evil.example"]
+)
+def test_a_comment_links_nowhere(text: str) -> None:
+    """GitHub makes links of bare addresses, under the name of the bot that comments."""
+    shown = render(run_report("check", [foreign(text)], datetime.now(timezone.utc)), "markdown")
+    assert "evil.example" in shown
+    assert not re.search(r"://|www\.|@[^\u200b]", shown)
+
+
 def texts(form: Any) -> set[str]:
     inner = form.values() if isinstance(form, dict) else form if isinstance(form, list) else ()
     return {form} if isinstance(form, str) else {text for value in inner for text in texts(value)}

@@ -214,12 +214,18 @@ def find_property_file(project: Project, node: ProjectNode, into: Path | None = 
         raise ProjectError(f"{node.label}: its path is not valid: {error}") from error
     paths = [real_path(home / name) for name in model_paths(home) if "\0" not in name]
     below = [path for path in paths if path != home and path.is_relative_to(home)]
-    if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):
+    is_below = any(file.is_relative_to(path) and not _is_hidden(file, home) for path in below)
+    if not is_below or file.suffix not in (".yml", ".yaml"):
         raise ProjectError(
             f"{node.label}: {file} is no YAML file of the project in {home}, below its model paths; write the contract "
             "there by hand"
         )
     return file
+
+
+def _is_hidden(file: Path, home: Path) -> bool:
+    """Whether it lies in a folder such as `.github`, whose YAML is no project's: dbt_project.yml may name any."""
+    return any(part.startswith(".") for part in file.relative_to(home).parts)
 
 
 def _find_folder_file(project: Project, file: str) -> str:

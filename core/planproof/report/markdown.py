@@ -35,6 +35,8 @@ from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
+_LINK = re.compile("@|:(?=//)|www(?=[.])")
+"""What GitHub makes a mention or a link of, without any mark around it."""
 
 
 def render(reports: Sequence[Report], command: str = "") -> str:
@@ -71,12 +73,13 @@ def render(reports: Sequence[Report], command: str = "") -> str:
 
 
 def escape(text: str) -> str:
-    """The text on one line: what Markdown or HTML would read as markup is made plain, and nobody is mentioned.
+    """The text on one line: what Markdown or HTML would read as markup is made plain; nobody is mentioned, and
+    GitHub links nothing.
 
     >>> print(escape("a_b | <c>"))
     a\\_b \\| \\<c\\>
     """
-    return _MARKUP.sub(r"\\\1", neutralize(join_lines(text))).replace("@", "@\u200b")
+    return _LINK.sub("\\g<0>\u200b", _MARKUP.sub(r"\\\1", neutralize(join_lines(text))))
 
 
 def _render_remark(remark: Remark) -> Iterator[str]:
