@@ -249,6 +249,9 @@ class Guard:
             now = publish.look()
             quarantine.tidy(job, publish.steps.format)
             self.memory.learn(job, before, now, lambda state: publish.steps.format.is_alone(publish.publication, state))
+        except lock.Evicted as eviction:
+            self.memory.drop(job.names.target)
+            publish.tell_of_eviction(eviction)
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.set_details(traceback=traceback.format_exc())
