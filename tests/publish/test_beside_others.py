@@ -200,10 +200,12 @@ def test_who_is_evicted_says_what_the_recovery_that_is_under_way_makes_of_its_ro
             time.sleep(0.3)
             return settle(*found)
 
-        def evicted_after(method: str, seen: list[str] = seen, at: int = at, rescue: Any = rescue) -> Any:
+        def evicted_after(
+            method: str, seen: list[str] = seen, at: int = at, rescue: Any = rescue, taken: Any = taken
+        ) -> Any:
             plain = getattr(JournaledPublication, method)
 
-            def run(self: Any, *given: str, taken: threading.Event = taken) -> None:
+            def run(self: Any, *given: str) -> None:
                 plain(self, *given)
                 if threading.current_thread() is not rescue and STATES[self.entry.step].target is Target.EITHER:
                     seen.append(f"{method} {given}")
