@@ -118,9 +118,8 @@ class Questions:
         if report.outcome != "failed":
             self._tell(report)
         elif ended_well:
-            name, target = self.state.node.name, Path(self.adapter.config.project_target_path)
-            said = join_lines(f"{name} was not audited after dbt wrote it: {report.error}")
-            self.record.remark(said, target, read_command())
+            said = join_lines(f"{self.state.node.name} was not audited after dbt wrote it: {report.error}")
+            self.record.remark(said)
             log.warn(f"planproof: {said}")
 
     def tell_check(self) -> None:
