@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import planproof.session
 from planproof.arrow.isolated import prepare
@@ -41,7 +42,7 @@ from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes
 from planproof.session.store import store_of
 from planproof.settings import Settings
 from planproof_engine import LogicalPlan, plan
-from planproof_engine.catalog import Catalog
+from planproof_engine.catalog import Catalog, RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
@@ -59,6 +60,13 @@ class _Asked:
     tests: Tests | None = None
     keys: tuple[str, ...] = ()
     existed: bool | None = None
+
+
+class _Settled(NamedTuple):
+    """What settling earlier publishes of the target has made of it: it was missing, or got the rows of an append."""
+
+    appeared: bool = False
+    has_grown: bool = False
 
 
 class Guard:
@@ -192,10 +200,11 @@ class Guard:
         names = next_names()
         home = database_root(self.session, names.target.namespace) if format.is_journaled else ""
         root = self.root or home
-        with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, False)) as (held, appeared):
+        with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, _Settled())) as found:
+            held, settled = found
             target = format.target(names)
-            _refuse_unknown(asked, target, appeared)
-            if held is not None and target is not None and _may_read(draft, names):
+            _refuse_unknown(asked, target, settled)
+            if held is not None and target is not None and _may_read(draft):
                 examined = self._read_again(examined, names)
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
             refuse_keys(model, asked.keys, examined.promised, target)
@@ -249,25 +258,29 @@ class Guard:
             now = publish.look()
             quarantine.tidy(job, publish.steps.format)
             self.memory.learn(job, before, now, lambda state: publish.steps.format.is_alone(publish.publication, state))
+        except lock.Evicted as eviction:
+            self.memory.drop(job.names.target)
+            publish.tell_of_eviction(eviction)
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.set_details(traceback=traceback.format_exc())
             job.draft.add([tell_unseen(job.model.name, error)])
 
     @contextmanager
-    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, bool]]:
-        """Holds the target's lock below `root`, and whether the target was missing and has been brought back: what
-        earlier holders left half way is recovered first."""
-        store, table, appeared = store_of(self.session), str(names.target), False
+    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, _Settled]]:
+        """Holds the target's lock below `root`: what earlier holders left half way is recovered first."""
+        store, table, settled = store_of(self.session), str(names.target), _Settled()
         held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
             if list_publishes(store, root, names.slug):
-                appeared = self.session.registered_table(names.target.quoted) is None
+                settled = _Settled(self.session.registered_table(names.target.quoted) is None)
                 for report in recover_held(self.session, held, self.root is not None):
                     draft.add(report.findings)
+                    grows = report.strategy == "append" and report.outcome == "published"
+                    settled = settled._replace(has_grown=settled.has_grown or grows)
                     if report.outcome == "failed":
                         raise Refused(report.error or f"{table} could not be recovered")
-            yield held, appeared
+            yield held, settled
         finally:
             self._release(draft, held)
 
@@ -315,15 +328,21 @@ class Guard:
             self.functions.release(draft.lowered)
 
 
-def _may_read(draft: Draft, names: Names) -> bool:
+def _may_read(draft: Draft) -> bool:
     """Whether the model's query may read its own target: its text names it, or a view, which may read anything."""
-    views = any(source.kind != "table" for source in draft.sources.values())
-    return views or names.target.last.lower() in draft.model.sql.lower()
+    return any(source.kind != "table" for source in draft.sources.values()) or _is_named(
+        draft.model.name, draft.model.sql
+    )
 
 
-def _refuse_unknown(asked: _Asked, target: StoredTable | None, appeared: bool) -> None:
+def _is_named(name: str, sql: str) -> bool:
+    """Whether a table's own name is a word of a query."""
+    return re.search(rf"(?<!\w){re.escape(RelationName.parse(name).last)}(?!\w)", sql, re.IGNORECASE) is not None
+
+
+def _refuse_unknown(asked: _Asked, target: StoredTable | None, settled: _Settled) -> None:
     """Raises `Refused` for a target that was otherwise when the model was compiled."""
-    model, over = asked.model, asked.over
+    model, over, appeared = asked.model, asked.over, settled.appeared
     is_added = model.materialized == "incremental" and not asked.full_refresh
     if target is not None and over is not None and target.kind not in over and not appeared:
         raise Refused(
@@ -335,6 +354,13 @@ def _refuse_unknown(asked: _Asked, target: StoredTable | None, appeared: bool) -
         raise Refused(
             f"{model.name} was missing because a publish of it had been killed, and has just been recovered; a query "
             "that was compiled without it may hold all of its rows again. Compile and run the model again",
+            transient=True,
+        )
+    if is_added and asked.existed and settled.has_grown and not _is_named(model.name, model.sql):
+        raise Refused(
+            f"a publish of {model.name} had been killed, and its rows have just been made whole; a query that was "
+            "compiled without them, and does not read them, may give them again. Nothing else was changed; compile and "
+            "run the model again",
             transient=True,
         )
     has_table = target is not None and target.kind != "view"

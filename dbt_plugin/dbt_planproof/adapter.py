@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from dbt.adapters.base.meta import available
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
@@ -125,7 +125,7 @@ _MISSING = ("SCHEMA_NOT_FOUND", "Schema not found", "NoSuchNamespace", "NoSuchDa
 Ask = Callable[[str], Iterable[Any]]
 
 
-class Unanswered(DbtRuntimeError):
+class Unanswered(DbtDatabaseError):
     """Raised where the catalog does not say which relations there are: nothing is built as if there were none."""
 
 

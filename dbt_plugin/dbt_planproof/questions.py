@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -116,6 +117,10 @@ class Questions:
             report = replace(report, details=replace(report.details, published=ended_well or None))
         if report.outcome != "failed":
             self._tell(report)
+        elif ended_well:
+            said = join_lines(f"{self.state.node.name} was not audited after dbt wrote it: {report.error}")
+            self.record.remark(said)
+            log.warn(f"planproof: {said}")
 
     def tell_check(self) -> None:
         """Tells what the check found of a watched node that has not come to a publish or an audit."""
@@ -158,13 +163,24 @@ class Questions:
             return None
         if report.outcome != "published":
             self._stop(report)
-        self.trials.keep_answers(self.state, tests, self.reach.open_session())
-        self._tell(report)
-        for line in list_changes(report):
-            log.info(line)
-        for line in list_suggestions(report):
-            log.debug(line)
+        with self._after_publish():
+            self._tell(report)
+            for line in list_changes(report):
+                log.info(line)
+            for line in list_suggestions(report):
+                log.debug(line)
+        with self._after_publish():
+            self.trials.keep_answers(self.state, tests, self.reach.open_session())
         return report
+
+    @contextmanager
+    def _after_publish(self) -> Iterator[None]:
+        """The table has its new rows by now: no failure in the block fails the node, or has dbt write them again."""
+        try:
+            yield
+        except Exception as error:
+            log.warn(f"planproof: {self.state.node.name} was published, and then {describe(error)}. Please report it")
+            log.debug(traceback.format_exc())
 
     def _ask(self, model: Model, question: Callable[[Guard], Report]) -> Report:
         """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
@@ -180,6 +196,15 @@ class Questions:
             self._say_lenient(node.name)
         if report.details.traceback is not None:
             log.debug(f"internal error in planproof\n{report.details.traceback}")
+        if report.outcome != "published":
+            return self._place(report, model)
+        with self._after_publish():
+            report = self._place(report, model)
+        return report
+
+    def _place(self, report: Report, model: Model) -> Report:
+        """The report with what only dbt's node tells."""
+        node = self.state.node
         is_open, hooked = report.outcome != "published", self.state.hooked
         details = replace(
             report.details,

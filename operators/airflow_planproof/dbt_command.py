@@ -65,13 +65,15 @@ def run_dbt_here(arguments: Sequence[str], on_event: Callable[[Any], None]) -> E
     if result.success:
         return Ended(True)
     if result.exception is not None:
-        return Ended(False, str(result.exception), _is_lasting(result.exception))
+        return Ended(False, str(result.exception), _is_lasting(str(result.exception)))
     return Ended(False, _describe_failed_nodes(result.result))
 
 
-def _is_lasting(error: BaseException) -> bool:
-    """dbt raises for usage, parsing and compiling; trouble with the warehouse is told apart by its words."""
-    return "Database Error" not in str(error) and type(error).__name__ != "DbtDatabaseError"
+def _is_lasting(said: str) -> bool:
+    """dbt fails as a whole for usage, parsing and compiling; trouble with the warehouse is told apart by its words."""
+    from planproof.project.request import is_by_warehouse
+
+    return not is_by_warehouse(said)
 
 
 def _describe_failed_nodes(result: Any) -> str:
@@ -188,7 +190,7 @@ class DbtElsewhere:
             self.cancel()
         # dbt: 1 nodes failed, 2 could not run.
         said = "\n".join(last)
-        return Ended(code == 0, said, code == 2 and "Database Error" not in said)
+        return Ended(code == 0, said, code == 2 and _is_lasting(said))
 
     def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
         """Asks dbt to end, which takes its Spark with it; after `seconds` it is killed. True where it ended."""

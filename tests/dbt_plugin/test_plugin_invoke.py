@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 from planproof.project.errors import ProjectError
+from planproof.project.request import is_lasting
 
 MODELS = {
     "models/first.sql": "select {{ var('n', 1) }} as id",
@@ -105,6 +107,24 @@ def test_one_model_that_does_not_compile_leaves_the_texts_of_the_others(dbt: Any
     texts = {n["name"] for n in manifest["nodes"].values() if n.get("compiled_code")}
     assert texts == {"first", "grown"}
     (dbt.root / "models/wrong.sql").unlink()
+
+
+@pytest.mark.parametrize(("query", "lasting"), [("select id from {t}", False), ("select no_such from {t}", True)])
+def test_a_file_that_is_gone_while_a_model_compiles_is_no_lasting_failure(dbt: Any, query: str, lasting: bool) -> None:
+    """Another writer has just replaced it, or the storage was away: Airflow tries again."""
+    from dbt_planproof.invoke import CompileFailed, compile_project
+
+    table = f"{dbt.place}.read_{'well' if lasting else 'not'}"
+    dbt.spark.sql(f"create table {table} using parquet as select 1 as id")
+    if not lasting:
+        [[file]] = dbt.spark.sql(f"select input_file_name() from {table}").collect()
+        Path(file.removeprefix("file:").replace("///", "/")).unlink()
+    asks = "{% if execute %}{% set rows = run_query('" + query.format(t=table) + "') %}{% endif %} select 1 as id"
+    dbt.write({**MODELS, "models/asks.sql": asks})
+    with pytest.raises(CompileFailed) as failure:
+        compile_project(dbt.root, profiles_dir=dbt.root)
+    assert is_lasting(failure.value) == lasting, failure.value
+    (dbt.root / "models/asks.sql").unlink()
 
 
 def test_the_switch_leaves_dbt_as_it_is(dbt: Any) -> None:

@@ -18,6 +18,8 @@ pytest.importorskip("dbt.adapters.spark")
 from dbt.adapters.spark.session import Cursor
 from dbt_common.exceptions import DbtRuntimeError
 
+from planproof.project.request import is_by_warehouse
+
 FILES = {
     "models/kept.sql": """
         {{ config(materialized='incremental', file_format='parquet', incremental_strategy='append') }}
@@ -96,6 +98,7 @@ def test_the_listing_fails(project: Any, monkeypatch: pytest.MonkeyPatch, said: 
     if said != "thrift":
         assert result.exception is not None  # By which dbt's exit code is 2.
         assert "Nothing is built as if there were" in str(result.exception)
+        assert is_by_warehouse(str(result.exception)), "Airflow is to try again"
 
 
 def test_one_failed_listing_is_asked_again(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:

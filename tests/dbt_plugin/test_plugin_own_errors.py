@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from projects import publish_once
+from quick import keep_quick
 
 from planproof_engine.catalog import RelationName
 
@@ -88,6 +91,61 @@ def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
 QUERY = "select 1 as id"
 
 
+APPENDED = """
+    {{ config(materialized='incremental', incremental_strategy='append', file_format='parquet',
+              meta={'planproof': {'on_internal_error': SETTING}}) }}
+    select 2 as id
+    """
+
+
+AFTER = ("questions.relocate", "questions.list_changes", "trials.Trials.keep_answers")
+
+
+@pytest.mark.parametrize("setting", ["pass", "fail"])
+@pytest.mark.parametrize("part", keep_quick(AFTER, "trials.Trials.keep_answers"))
+def test_a_defect_after_a_publish_neither_fails_the_node_nor_adds_its_rows_again(
+    dbt: Any, part: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, _, name = part.rpartition(".")
+    table = f"added_{name}_{setting}"
+    dbt.write({f"models/{table}.sql": APPENDED.replace("SETTING", f"'{setting}'")})
+    dbt.spark.sql(f"create table {dbt.place}.{table} using parquet as select 1 as id")
+    broken_part(monkeypatch, name, owner, spares=lambda given: getattr(given[0], "outcome", "") == "checked")
+    assert dbt.run("run", "--select", table).success, dbt.results
+    assert dbt.rows(table) == [(1,), (2,)]
+    assert dbt.reports[table]["outcome"] == "published"
+    assert f"{table} was published, and then" in dbt.log
+
+
+WRITTEN = {
+    "models/written.sql": "{{ config(materialized='table', file_format='orc') }} select 1 as id",
+    "models/written.yml": """
+        models:
+          - name: written
+            config: {contract: {enforced: true}}
+            columns: [{name: id, data_type: int, constraints: [{type: not_null}]}]
+        """,
+}
+
+
+def test_an_audit_that_nobody_could_make_is_said(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has dropped the table that dbt had just written."""
+    from dbt_planproof.questions import Questions
+
+    audit = Questions.audit
+
+    def late(self: Any, ended_well: bool) -> None:
+        dbt.spark.sql(f"drop table {dbt.place}.written")
+        audit(self, ended_well)
+
+    dbt.write(WRITTEN)
+    monkeypatch.setattr(Questions, "audit", late)
+    assert dbt.run("run", "--select", "written").success, dbt.results
+    said = "written was not audited after dbt wrote it: "
+    assert said in dbt.log
+    assert said in (dbt.root / "target/planproof/report.json").read_text("utf-8")
+
+
 def gate_in(phase: Any, on_internal_error: str, ran: list[Any]) -> Any:
     """A gate whose node, which waits for a drop, is in the phase; `ran` gets what dbt does itself."""
     from dbt_planproof.gate import Gate
@@ -106,15 +164,25 @@ def gate_in(phase: Any, on_internal_error: str, ran: list[Any]) -> Any:
     return gate
 
 
-def broken_part(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def broken_part(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    owner: str = "gate",
+    spares: Callable[[tuple[Any, ...]], bool] = lambda given: False,
+) -> None:
     from dbt_planproof import gate
 
+    place = f"dbt_planproof.{owner}.{name}"
+    plain = pkgutil.resolve_name(place)
+
     def broken(*given: Any, **named: Any) -> Any:
+        if spares(given):
+            return plain(*given, **named)
         raise KeyError("no such part")
 
     # The error comes out of a file of planproof's.
     broken.__code__ = broken.__code__.replace(co_filename=gate.__file__)
-    monkeypatch.setattr(gate, name, broken)
+    monkeypatch.setattr(place, broken)
 
 
 def phases() -> list[Any]:

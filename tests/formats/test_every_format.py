@@ -184,9 +184,13 @@ def test_rows_that_others_insert_meanwhile_are_kept_or_told(name: str, case: str
 
 
 @pytest.mark.parametrize(
-    "ddl", [DDL["dropped"], ["drop table {t}", "create table {t} (id string, s int) using {using}"]]
+    "ddl",
+    [
+        DDL["dropped"],
+        ["drop table {t}", "create table {t} (id string, s int) using {using}", "insert into {t} values ('theirs', 9)"],
+    ],
 )
-@cases("location", "replace", but=("view", "append", "partitions", "merge"))
+@cases("location", "rename", "replace", but=("view", "append", "partitions", "merge"))
 def test_what_others_put_in_its_place_right_after_a_publish_blames_no_model(
     name: str, case: str, ddl: list[str], place: Make
 ) -> None:

@@ -8,6 +8,7 @@ import itertools
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +17,16 @@ from typing import Any
 import pytest
 from quick import keep_quick
 
-from planproof import Guard, Model
-from planproof.publish.transaction import lock
+from planproof import Contract, Guard, Model
+from planproof.publish.transaction import lock, recover
 from planproof.publish.transaction.leave import move_back
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction.states import STATES, Target
 from planproof.session import open as opened
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore, local, store_of
+from planproof.settings import Settings
 
 Rows = list[tuple[Any, ...]]
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
@@ -182,6 +185,54 @@ def test_who_is_evicted_once_its_rows_stand_says_so(
         drop(there)
 
 
+@pytest.mark.parametrize("name", keep_quick(["location", "rename", "append", "partitions", "table to view"], "append"))
+def test_who_is_evicted_says_what_the_recovery_that_is_under_way_makes_of_its_rows(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner sees that it was evicted while the other one is still at work: right after each of its changes."""
+    settle, told, ends = recover.settle_found, list[Any](), set[str]()
+    for at in itertools.count():
+        there, seen, taken = place(name), list[str](), threading.Event()
+        rescue = threading.Thread(target=functools.partial(recover_by_force, there, told), name="acting")
+
+        def slowly(*found: Any, taken: threading.Event = taken) -> Any:
+            taken.set()
+            time.sleep(0.3)
+            return settle(*found)
+
+        def evicted_after(
+            method: str, seen: list[str] = seen, at: int = at, rescue: Any = rescue, taken: Any = taken
+        ) -> Any:
+            plain = getattr(JournaledPublication, method)
+
+            def run(self: Any, *given: str) -> None:
+                plain(self, *given)
+                if threading.current_thread() is not rescue and STATES[self.entry.step].target is Target.EITHER:
+                    seen.append(f"{method} {given}")
+                    if len(seen) - 1 == at:
+                        rescue.start()
+                        taken.wait(10)
+
+            return run
+
+        with monkeypatch.context() as patch:
+            patch.setattr(recover, "settle_found", slowly)
+            for method in ("define", "move"):
+                patch.setattr(JournaledPublication, method, evicted_after(method))
+            report = there.publish()
+            if at >= len(seen):
+                break
+            rescue.join()
+        is_new = there.rows() == there.new
+        ends.add(report.outcome)
+        assert is_new or there.rows() == there.old, seen[at]
+        assert report.outcome == ("published" if is_new else "failed"), (seen[at], report.error)
+        assert "stand there" not in str(report.error)
+        assert [f.code for f in report.findings if f.code == "PP403"] == []
+        drop(there)
+    assert "published" in ends
+
+
 def test_who_is_evicted_once_its_rows_stand_sets_no_comment(
     place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +251,28 @@ def test_who_is_evicted_once_its_rows_stand_sets_no_comment(
     assert "evicted" in str(report.findings)
     described = there.spark.sql(f"describe extended {there.name}").collect()
     assert "the evicted one's" not in [row[1] for row in described]
+
+
+@pytest.mark.parametrize("name", keep_quick(["location", "append"], "location"))
+def test_who_is_evicted_once_good_and_bad_rows_stand_says_so(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, method = place(name), "set_location" if name == "location" else "add_columns"
+    promised = Contract([("id", "int", False), ("s", "string", True)])
+    sql = "select * from values (2, 'b'), (cast(null as int), 'c') as v(id, s)"
+    there.model = replace(there.model, sql=sql, contract=promised, settings=Settings(on_violation="quarantine"))
+    plain = getattr(JournaledPublication, method)
+
+    def last(self: Any, *args: Any) -> None:
+        plain(self, *args)
+        monkeypatch.undo()
+        Guard(there.other).recover(force=True)
+
+    monkeypatch.setattr(JournaledPublication, method, last)
+    report = there.publish()
+    assert (report.outcome, there.rows()) == ("published", there.new), report.error
+    assert "evicted" in str(report.findings)
+    assert there.other.table(f"{there.name}__quarantine").count() == 1
 
 
 @each("location", "rename", "append", "partitions", quick={"rename": 3})

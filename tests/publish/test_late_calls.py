@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,35 @@ def test_a_query_that_was_compiled_for_another_state_of_its_table_is_not_publish
     assert spark.catalog.tableExists(name) is not existed
     assert Guard(spark).publish(model, existed=not existed).outcome == "published"
     assert Guard(spark).publish(model, full_refresh=True, existed=existed).outcome == "published"
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_rows_that_a_recovery_has_just_finished_are_not_added_again(
+    database: str, spark: Any, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    """A watermark that was asked for while the model was compiled knows nothing of them."""
+    name = f"{database}.t"
+    spark.sql(f"create table {name} using parquet as select 1 as id")
+    top = f"(select max(id) from {name})" if reads else "1"
+    sql = f"select id from values (1), (2) as v(id) where id > {top}"
+    model = Model(name, sql, materialized="incremental", incremental_strategy="append")
+    plain = JournaledPublication.step
+
+    def step(self: Any, step: str, **changes: Any) -> None:
+        if step == "clean":
+            monkeypatch.undo()
+            raise Killed
+        plain(self, step, **changes)
+
+    monkeypatch.setattr(JournaledPublication, "step", step)
+    with pytest.raises(Killed):
+        Guard(spark).publish(model, existed=True)
+    report = Guard(spark).publish(model, existed=True)
+    assert rows(spark, name) == [(1,), (2,)]
+    assert "PP603" in [f.code for f in report.findings]
+    if not reads:
+        assert (report.outcome, report.details.transient) == ("failed", True), report.error
+        assert "compile and run the model again" in str(report.error)
+        anew = replace(model, sql=sql.replace("> 1", "> 2"))
+        assert Guard(spark).publish(anew, existed=True).outcome == "published"
+    assert rows(spark, name) == [(1,), (2,)]

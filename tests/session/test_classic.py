@@ -163,15 +163,21 @@ def test_declared_lengths_stand_beside_the_strings_that_a_query_sees(session, sp
 def test_collations_are_types(session):
     planes = session.planes(
         "select 'a' collate utf8_lcase as c, array('x' collate unicode_ci) as xs, map('k', named_struct('f', "
-        "'x' collate utf8_lcase)) as m, 'x' collate utf8_binary as b, 'x' as s"
+        "'x' collate utf8_lcase)) as m, 'x' as s"
     )
     assert [f.type.simple for f in planes.analyzed] == [
         "string collate UTF8_LCASE",
         "array<string collate UNICODE_CI>",
         "map<string,struct<f:string collate UTF8_LCASE>>",
-        "string collate UTF8_BINARY",
         "string",
     ]
+    assert planes.declared == planes.analyzed
+
+
+@pytest.mark.needs_spark("4.2", "UTF8_BINARY as another type than what has no collation")
+def test_the_usual_collation_is_a_type_where_it_is_written(session):
+    planes = session.planes("select 'x' collate utf8_binary as b, 'x' as s")
+    assert [f.type.simple for f in planes.analyzed] == ["string collate UTF8_BINARY", "string"]
     assert planes.declared == planes.analyzed
 
 
@@ -232,7 +238,7 @@ def test_an_error_inside_a_view_has_no_place_in_the_query(session, spark, databa
         "insert into `{0}`.kept select 2",
         "from range(3) insert into `{0}`.kept select id",
         "create table `{0}`.made using parquet as select 1 as a",
-        pytest.param("begin drop table `{0}`.kept; end", marks=pytest.mark.needs_spark("4.0", "scripts")),
+        pytest.param("begin drop table `{0}`.kept; end", marks=pytest.mark.needs_spark("4.1", "scripts by default")),
         "set spark.sql.ansi.enabled=false",
     ],
 )

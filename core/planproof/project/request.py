@@ -431,10 +431,18 @@ def is_lasting(error: BaseException) -> bool:
     dbt may fail to compile because the warehouse was away; that is not lasting.
     """
     if type(error).__name__ == "CompileFailed":
-        return "Database Error" not in str(error)
+        return not is_by_warehouse(str(error))
     from planproof_engine.python_functions import DeclarationError
 
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
+
+
+def is_by_warehouse(said: str) -> bool:
+    """Whether dbt failed because the warehouse could not answer: words are all that dbt passes on. With dbt-spark's
+    session method it says "Database Error" of none of Spark's."""
+    from planproof.session.outside import speaks_of_outside
+
+    return "Database Error" in said or speaks_of_outside(said)
 
 
 def _to_path(given: str | None) -> Path | None:

@@ -73,7 +73,7 @@ class Publish(Generic[P]):
         except Evicted as eviction:
             is_through = STATES[self.publication.entry.step].target is Target.NEW
             if is_through or self.steps.format.is_published(self.publication):
-                self.job.draft.add(tell("finished", f"{self.job.model.name} was published, and then {eviction}"))
+                self.tell_of_eviction(eviction)
                 return True
             late = self.steps.format.find_late_rows(self.publication)
             if late:
@@ -82,6 +82,11 @@ class Publish(Generic[P]):
                 ) from eviction
             self._give_way()
             raise
+
+    def tell_of_eviction(self, eviction: Evicted) -> None:
+        """Who was evicted once its rows stand finds that out at each further look at its lock."""
+        told = tell("finished", f"{self.job.model.name} was published, and then {eviction}")
+        self.job.draft.add(finding for finding in told if finding not in self.job.draft.findings)
 
     def look(self) -> StoredTable | None:
         """The relation as the catalog has it after the publish, against what was written."""

@@ -73,8 +73,11 @@ class Parquet:
         publication.refuse_changed()
 
     def is_published(self, publication: JournaledPublication) -> bool:
-        """Where bad rows were set apart, who has settled the publish may have taken them back."""
-        return publication.journal.is_closed() and publication.entry.quarantine is None and _is_there(publication)
+        """Once rows may stand, whoever has taken the table over decides what becomes of them: that is waited for."""
+        is_closed = publication.journal.is_closed
+        may_stand = STATES[publication.entry.step].target is not Target.OLD
+        is_settled = publication.lock.wait_for(is_closed) if may_stand else is_closed()
+        return is_settled and _has_bad_rows(publication) and _is_there(publication)
 
     def find_late_rows(self, publication: JournaledPublication) -> str:
         with suppress(SparkFailure, AnalysisError):  # The table may be gone.
@@ -88,7 +91,7 @@ class Parquet:
             describe(job.session, job.model, job.target, job.names.target.quoted)
 
     def is_exchanged(self, publication: JournaledPublication) -> bool:
-        return not STRATEGIES[publication.entry.strategy].is_swapped(publication)
+        return not (STRATEGIES[publication.entry.strategy].is_swapped(publication) and is_intact(publication))
 
     def is_alone(self, publication: JournaledPublication, before: str | None) -> bool:
         return is_alone(publication, before)
@@ -110,6 +113,12 @@ def _is_there(publication: JournaledPublication) -> bool:
         is_open = STATES[entry.step].target is Target.EITHER
         return publication.is_committed() or (is_open and STRATEGIES[entry.strategy].is_swapped(publication))
     return False
+
+
+def _has_bad_rows(publication: JournaledPublication) -> bool:
+    """Whether the rows that it has set apart stand: whoever undoes a publish deletes them."""
+    bad_rows = publication.entry.quarantine
+    return bad_rows is None or publication.store.exists(bad_rows.location)
 
 
 def _report_replaced(publication: JournaledPublication) -> Finding:

@@ -14,26 +14,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from planproof.session import versions
+from planproof.session.outside import FRAME, OUTSIDE_CLASSES, OUTSIDE_CONDITIONS, OUTSIDE_STATES, TRANSIENT_WORDS
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError, Origin, place
 
 _quiet = threading.local()
-_OUTSIDE_CLASSES = (
-    *("java.net.", "TTransportException", "TimeoutException", "OutOfMemoryError", "FetchFailed"),
-    *("java.io.IOException", "java.io.FileNotFoundException", "java.io.EOFException", "java.io.InterruptedIOException"),
-    *("java.nio.file.", "java.sql.SQL", "java.lang.SecurityException", "org.apache.thrift.", "AccessControlException"),
-    *("org.apache.hadoop.fs.", "org.apache.hadoop.hive.metastore.", "org.apache.hadoop.hive.ql.metadata."),
-    *("com.amazonaws.", "software.amazon.awssdk.", "com.azure.", "com.microsoft.azure.", "com.google.cloud."),
-)
-_OUTSIDE_STATES = ("08", "40", "42501", "53", "57", "58", "HV", "KD001", "KD002", "KD003", "KD009", "KD010")
-"""The beginnings of SQLSTATEs that speak of connections, privileges, resources, files and foreign data."""
-_OUTSIDE_CONDITIONS = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA", "CANNOT_LOAD_CATALOG", "PERMISSION_DENIED")
-_TRANSIENT_WORDS = re.compile(
-    r"ExecutorLostFailure|Lost executor|SparkContext was shut down|Connection refused|Connection reset"
-    r"|No space left on device|Could not connect to meta store"
-)
-_FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
-"""Lines of a Java stack trace; the lines that name a cause are kept."""
 _MISSING = re.compile(r"(?:Method|Constructor) .* does not exist|(?<!\S)\S+ does not exist in the JVM")
 """What py4j says of a name. An object that "does not exist for this gateway" was one of a JVM that is gone."""
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
@@ -135,7 +120,7 @@ def strip_message(message: str, condition: str | None = None) -> str:
     >>> strip_message("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
     'Division by zero.'
     """
-    text = "\n".join(line for line in message.strip().splitlines() if not _FRAME.match(line)).strip()
+    text = "\n".join(line for line in message.strip().splitlines() if not FRAME.match(line)).strip()
     if condition:
         text = text.removeprefix(f"[{condition}]").strip()
     return _TAIL.sub("", text) or text
@@ -204,14 +189,14 @@ def _causes(java: Any) -> Iterator[Any]:
 
 
 def _is_outside_condition(condition: str, state: str | None) -> bool:
-    return condition.startswith(_OUTSIDE_CONDITIONS) or bool(state and state.startswith(_OUTSIDE_STATES))
+    return condition.startswith(OUTSIDE_CONDITIONS) or bool(state and state.startswith(OUTSIDE_STATES))
 
 
 def _is_outside(java: Any) -> bool:
     """Whether the cause lies outside of the text, so that a second try may succeed."""
     for cause in _causes(java):
         name, message = str(cause.getClass().getName()), str(cause.getMessage())
-        if any(word in name for word in _OUTSIDE_CLASSES) or _TRANSIENT_WORDS.search(message):
+        if any(word in name for word in OUTSIDE_CLASSES) or TRANSIENT_WORDS.search(message):
             return True
     return False
 

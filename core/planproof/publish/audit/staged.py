@@ -340,7 +340,7 @@ def look(
         is_another = bool(differences) and is_exchanged()
     if is_another:
         draft.mark_unreadable("catalog", "another relation has taken the published one's place")
-        draft.add([tell_of_undoing(job.model.name)])
+        draft.add(found for found in [tell_of_undoing(job.model.name)] if found not in draft.findings)
         return None
     draft.read(Claim("catalog", now.schema))
     draft.add(differences)

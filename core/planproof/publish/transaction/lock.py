@@ -13,6 +13,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -75,6 +76,18 @@ class Lock:
         # Its own file may be another's: epochs begin again once `clean` has removed the folder of locks.
         if taken_over or holder(self.store, self.location) != self.owner:
             raise Evicted(self.table)
+
+    def wait_for(self, is_done: Callable[[], bool]) -> bool:
+        """Whether it `is_done`. Who was evicted waits for that while another run is at work on the table, for the
+        length of a lease at most."""
+        until = time.monotonic() + LEASE
+        while not (result := is_done()) and time.monotonic() < until and self._is_anothers():
+            time.sleep(_POLL)
+        return result
+
+    def _is_anothers(self) -> bool:
+        found = holder(self.store, path(self.root, self.slug, current_epoch(self.store, self.root, self.slug)))
+        return found is not None and found != self.owner and not found.is_dead
 
     def renew(self) -> None:
         """Tells whoever watches that the owner is alive."""
