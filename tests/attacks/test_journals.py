@@ -343,6 +343,24 @@ def test_a_pipe_a_device_or_torn_bytes_keep_no_entry_from_being_settled(scene: S
     assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed"] * 4 + ["rejected"]
 
 
+def test_a_lock_that_cannot_be_read_is_its_own_tables_matter(scene: Scene) -> None:
+    """It once ended the recovery of every database."""
+    locks = Path(scene.home) / ".planproof" / "locks"
+    locks.mkdir(parents=True)
+    os.mkfifo(locks / "a.json")
+    (locks / "b.json").write_bytes(b"\xff\xfe{}")
+    (locks / "c.1.json").mkdir()
+    with (locks / "near.json").open("wb") as huge:
+        huge.truncate(2**28 + 1)
+    for force in (False, True):
+        scene.write(replace(scene.entry(), step="stage"))
+        scene.write(replace(scene.entry(), slug="near"), f"near.{RUN}_1.1.json")
+        reports = {report.outcome: str(report.error) for report in Guard(scene.spark).recover(force=force)}
+        assert reports.keys() == {"rejected", "failed"}
+        assert "near.json has 268,435,457 bytes" in reports["failed"]
+    move_back(scene.session, scene.store, [scene.home], force=True)
+
+
 @pytest.mark.parametrize(
     "field",
     [f.name for f in fields(Entry) if f.name not in ("form",)],

@@ -22,6 +22,7 @@ from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.owner import Owner, begin, note_end
 from planproof.publish.transaction.states import Stopped
+from planproof.session.protocol import SparkFailure
 from planproof.session.store import Store
 
 LEASE = 60.0
@@ -180,7 +181,15 @@ def _look_at_newest(store: Store, root: str, slug: str) -> tuple[int, Owner | No
 def list_slugs(store: Store, root: str) -> list[str]:
     """The tables that somebody holds, or may."""
     found = {match["slug"] for name in store.names(join(root, STATE, "locks")) if (match := _FILE.fullmatch(name))}
-    return [slug for slug in sorted(found) if not _look(store, path(root, slug, current_epoch(store, root, slug)))[1]]
+    return [slug for slug in sorted(found) if _may_be_held(store, path(root, slug, current_epoch(store, root, slug)))]
+
+
+def _may_be_held(store: Store, location: str) -> bool:
+    """What cannot be read, such as a pipe, keeps no other table's lock from being looked at."""
+    try:
+        return not _look(store, location)[1]
+    except SparkFailure:
+        return True
 
 
 def current_epoch(store: Store, root: str, slug: str) -> int:

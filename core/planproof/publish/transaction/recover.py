@@ -52,7 +52,8 @@ def recover(
             {publish.partition(".")[0] for publish in list_publishes(store, root)}.union(lock.list_slugs(store, root))
         )
         for slug in tables:
-            asked.watch.begin(store, lock.path(root, slug, lock.current_epoch(store, root, slug)))
+            with suppress(SparkFailure):  # Its own report tells.
+                asked.watch.begin(store, lock.path(root, slug, lock.current_epoch(store, root, slug)))
         for slug in tables:
             reports += _recover_table(asked, root, slug)
         reports += [
