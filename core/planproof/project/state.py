@@ -41,10 +41,7 @@ class State:
     @property
     def unknown(self) -> Incomplete | None:
         """What is not known of the relation's columns."""
-        if self.incomplete is None:
-            return None
-        source, is_wider, columns = json.loads(self.incomplete)
-        return Incomplete(source, is_wider, tuple(columns))
+        return None if self.incomplete is None else _parse_incomplete(self.incomplete)
 
     @property
     def digest(self) -> str:
@@ -52,6 +49,12 @@ class State:
 
     def to_list(self) -> list[str | None]:
         return [getattr(self, f.name) for f in fields(self)]
+
+
+@lru_cache(maxsize=10_000)
+def _parse_incomplete(text: str) -> Incomplete:
+    source, is_wider, columns = json.loads(text)
+    return Incomplete(source, is_wider, tuple(columns))
 
 
 @lru_cache(maxsize=10_000)
