@@ -137,7 +137,7 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
         plan = Project(tuple(items.exprs), items.add_generators(child))
     plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
     if node.hint is not None:
-        refuse_hints(node.hint, items.exprs, ctx)
+        refuse_hints(node.hint, plan.output, ctx, () if node.distinct else over and over.keys)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
 
 
