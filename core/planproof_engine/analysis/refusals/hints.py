@@ -25,11 +25,11 @@ _OF_JOINS = (
 _ORDERED = ("repartition", "repartition_by_range", "rebalance")
 
 
-def refuse_hints(hint: q.Hint, output: tuple[Column, ...], ctx: Context, reached: Container[Column] | None) -> None:
+def refuse_hints(hint: q.Hint, output: tuple[Column, ...], ctx: Context, reached: Container[int] | None) -> None:
     """Refuses a hint's arguments as Spark does, before it plans anything; a hint of another name is a warning to it.
 
-    `output` is the block's, `ctx` names what the block reads, and `reached` are the columns of it that a hint reaches
-    (`resolveExprsAndAddMissingAttrs`): None for all, of an Aggregate its keys.
+    `output` is the block's, `ctx` names what the block reads, and `reached` are the ids of its columns that a hint
+    reaches (`resolveExprsAndAddMissingAttrs`): None for all, of an Aggregate its keys.
     """
     if (error := find_miswritten_hint(hint, ctx.env)) is not None:
         raise error
@@ -81,7 +81,7 @@ def _read_name(text: str) -> tuple[str, ...] | None:
     return tuple(m.group().strip("`") for m in parts if m is not None) if all(parts) else None
 
 
-def _refuse_columns(call: q.Call, shown: Context, ctx: Context, reached: Container[Column] | None) -> None:
+def _refuse_columns(call: q.Call, shown: Context, ctx: Context, reached: Container[int] | None) -> None:
     given = call.arguments
     for argument in given[1:] if given and _is_count(given[0]) else given:
         parts = name_parts(argument)
@@ -99,7 +99,7 @@ def _refuse_columns(call: q.Call, shown: Context, ctx: Context, reached: Contain
             if not error.condition.startswith(("AMBIGUOUS_REFERENCE", "UNRESOLVED_COLUMN")):
                 raise
             raise make_unresolved_error(parts, shown, argument) from None
-        if reached is not None and any(isinstance(e, Column) and e not in reached for e in found.walk()):
+        if reached is not None and any(isinstance(e, Column) and e.id not in reached for e in found.walk()):
             raise make_unresolved_error(parts, shown, argument)
 
 
