@@ -65,12 +65,13 @@ class Record:
         return self.add(Report(name, "failed", error=error, details=details))
 
     def add_failures(self, results: Sequence[Any]) -> None:
-        """Adds the nodes that dbt itself failed, as its results say, before the guard heard of them."""
+        """Adds the nodes that dbt itself failed, as its results say: before the guard heard of them, or left to dbt."""
         known = {report.details.unique_id for report in self._reports}
         for result in results:
             node = result.node
-            is_new = node.unique_id not in known and node.name not in self._left
-            if is_new and result.status == "error" and node.resource_type in ("model", "seed", "snapshot"):
+            is_written = node.resource_type in ("model", "seed", "snapshot")
+            if is_written and result.status == "error" and node.unique_id not in known:
+                self._left.pop(node.name, None)
                 self.add_failed(node, str(result.message))
 
     def remark(self, text: str) -> bool:

@@ -87,6 +87,18 @@ def outcomes(dbt: Dbt) -> dict[str, str]:
     return {name: report["outcome"] for name, report in dbt.reports.items()}
 
 
+def test_a_node_that_was_left_to_dbt_and_failed_there_could_not_run(dbt: Dbt) -> None:
+    snapshot = (
+        "{% snapshot s %}{{ config(strategy='check', unique_key='id', check_cols='all', file_format='parquet') }}"
+    )
+    dbt.write({"models/a.sql": GOOD, "snapshots/s.sql": snapshot + " select 1 as id {% endsnapshot %}"})
+    assert not dbt.run("build").success
+    (dbt.root / "snapshots/s.sql").unlink()
+    assert outcomes(dbt) == {"a": "published", "s": "failed"}
+    assert "Invalid file format: parquet" in dbt.reports["s"]["error"]
+    assert "planproof: 1 published (1 without a contract), 1 could not run; report " in dbt.log
+
+
 def test_a_node_that_dbt_fails_before_its_statement_stands_in_the_report(dbt: Dbt) -> None:
     dbt.write({"models/a.sql": GOOD, "models/b.sql": GOOD})
     assert dbt.run("build").success

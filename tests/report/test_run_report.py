@@ -184,7 +184,7 @@ def test_what_only_rows_decide_is_not_called_proved_where_nobody_counted():
     proved = Finding(Verdict.PROVED, "PP505", "logical", "id")
     report = Report("m", "checked", (proved,), details=Details(contract=True, uncounted=("unique(id)",)))
     assert "1 proved, 1 for a run to count" in report.to_text()
-    assert "keys and checks of 1 for a run to count" in render_plain([report])
+    assert "keys and checks of 1 model for a run to count" in render_plain([report])
     published = replace(report, outcome="published", details=Details(contract=True))
     assert "for a run" not in render_plain([published])
 

@@ -396,7 +396,7 @@ def render_summary(reports: Sequence[Report], seconds: float | None = None, comm
         if verdicts[word]
     ]
     left = sum(r.outcome == "checked" and bool(r.details.uncounted) for r in reports)
-    parts += [f"keys and checks of {left} for a run to count"] if left else []
+    parts += [f"keys and checks of {format_count(left, 'model')} for a run to count"] if left else []
     partly = sum(bool(r.details.unenforced) for r in reports)
     parts += [f"{format_count(partly, 'contract')} enforced in part"] if partly else []
     if seconds is not None:

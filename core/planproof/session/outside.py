@@ -6,7 +6,7 @@ import re
 
 OUTSIDE_CLASSES = (
     *("java.net.", "TTransportException", "TimeoutException", "OutOfMemoryError", "FetchFailed"),
-    *("java.io.IOException", "java.io.FileNotFoundException", "java.io.EOFException", "java.io.InterruptedIOException"),
+    *("java.io.IOException", "FileNotFoundException", "java.io.EOFException", "java.io.InterruptedIOException"),
     *("java.nio.file.", "java.sql.SQL", "java.lang.SecurityException", "org.apache.thrift.", "AccessControlException"),
     *("org.apache.hadoop.fs.", "org.apache.hadoop.hive.metastore.", "org.apache.hadoop.hive.ql.metadata."),
     *("com.amazonaws.", "software.amazon.awssdk.", "com.azure.", "com.microsoft.azure.", "com.google.cloud."),

@@ -137,7 +137,9 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
         plan = Project(tuple(items.exprs), items.add_generators(child))
     plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
     if node.hint is not None:
-        refuse_hints(node.hint, items.exprs, ctx)
+        read = (*scope.hidden, *scope.columns)
+        keys = None if over is None else [c.id for c in read if c in over.keys]
+        refuse_hints(node.hint, plan.output, ctx, () if node.distinct else keys)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
 
 

@@ -6,13 +6,15 @@ Source: `ResolveHints.ResolveCoalesceHints`. The columns are those of the block 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container
 from typing import TypeGuard
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.expr import Alias, Column, Expr
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.expr import Column
 from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
@@ -23,15 +25,19 @@ _OF_JOINS = (
 _ORDERED = ("repartition", "repartition_by_range", "rebalance")
 
 
-def refuse_hints(hint: q.Hint, items: Sequence[Expr], ctx: Context) -> None:
-    """Refuses a hint's arguments as Spark does, before it plans anything; a hint of another name is a warning to it."""
+def refuse_hints(hint: q.Hint, output: tuple[Column, ...], ctx: Context, reached: Container[int] | None) -> None:
+    """Refuses a hint's arguments as Spark does, before it plans anything; a hint of another name is a warning to it.
+
+    `output` is the block's, `ctx` names what the block reads, and `reached` are the ids of its columns that a hint
+    reaches (`resolveExprsAndAddMissingAttrs`): None for all, of an Aggregate its keys.
+    """
     if (error := find_miswritten_hint(hint, ctx.env)) is not None:
         raise error
-    shown = {ctx.key(i.name) for i in items if isinstance(i, (Alias, Column))}
+    shown = evolve(ctx, scope=Scope(output, (), None, ctx.conf.case_sensitive))
     for call in hint.calls:
         name = str(call.name).lower()
         if name in _ORDERED:
-            _refuse_columns(name, call, shown, ctx)
+            _refuse_columns(call, shown, ctx, reached)
 
 
 def find_miswritten_hint(tree: q.Node, env: Environment) -> AnalysisError | None:
@@ -75,7 +81,7 @@ def _read_name(text: str) -> tuple[str, ...] | None:
     return tuple(m.group().strip("`") for m in parts if m is not None) if all(parts) else None
 
 
-def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> None:
+def _refuse_columns(call: q.Call, shown: Context, ctx: Context, reached: Container[int] | None) -> None:
     given = call.arguments
     for argument in given[1:] if given and _is_count(given[0]) else given:
         parts = name_parts(argument)
@@ -83,14 +89,18 @@ def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> N
             parts = _read_name(argument.text) or ()
             argument = q.Column([q.Identifier(p) for p in parts])
             argument.span = call.span
-        if len(parts) > 1 or ctx.key(parts[0]) not in shown:
-            try:
-                bind(argument, ctx)
-            except AnalysisError as error:
-                # What the output lacks is looked for below it, where several columns count as none.
-                raise (
-                    make_unresolved_error(parts, ctx, argument) if error.condition == "AMBIGUOUS_REFERENCE" else error
-                ) from None
+        if shown.scope.find_matches(parts)[0]:
+            bind(argument, shown)
+            continue
+        try:
+            found = bind(argument, ctx)
+        except AnalysisError as error:
+            # What the output lacks is looked for below it, where several columns count as none.
+            if not error.condition.startswith(("AMBIGUOUS_REFERENCE", "UNRESOLVED_COLUMN")):
+                raise
+            raise make_unresolved_error(parts, shown, argument) from None
+        if reached is not None and any(isinstance(e, Column) and e.id not in reached for e in found.walk()):
+            raise make_unresolved_error(parts, shown, argument)
 
 
 def _is_count(node: q.Node) -> bool:
