@@ -107,7 +107,7 @@ def _make_suspicion(column: str | None, cast: Cast, becomes: Reached) -> Suspici
         reaches=becomes.columns,
         alone=becomes.alone if found.null else (),
     )
-    return Suspicion(make_warning(CODE, becomes.columns[0], used, given, message), cast.span, count)
+    return Suspicion(make_warning(CODE, becomes.columns[0], given, used, message), cast.span, count)
 
 
 def _describe_loss(cast: Cast) -> str:

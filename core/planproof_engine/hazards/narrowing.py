@@ -39,7 +39,7 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{subject(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
             yield Suspicion(
-                make_warning(CODE, column or name, used, given, message), expr.span, _count(expr, definitions)
+                make_warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions)
             )
 
 

@@ -72,7 +72,7 @@ def _suspect(
     message = f"{subject(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = find_place_in_rows(call) if apart else None
     count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))
-    finding = make_warning(CODE, column or name, kind, name, message)
+    finding = make_warning(CODE, column or name, name, kind, message)
     yield Suspicion(finding, call.span, count or Count(call.span or (-1, -1), "", "values wrap", fits=fits))
 
 

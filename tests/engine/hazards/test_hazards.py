@@ -114,20 +114,6 @@ def test_a_hazard_is_a_warning_that_names_its_column(code: str, sql: str, ansi: 
     assert CODES[code].next_step
 
 
-@pytest.mark.parametrize(
-    ("sql", "promised", "found"),
-    [
-        ("select cast(id as int) id from big", "int", "bigint"),
-        ("select cast(price as decimal(5,2)) p from big", "decimal(5,2)", "decimal(12,4)"),
-        ("select a + b as n from t", "int", "(a + b)"),
-    ],
-)
-def test_what_a_cast_promises_is_its_own_type(sql: str, promised: str, found: str) -> None:
-    logical = plan(sql, Catalog(SOURCES), OFF)
-    said = {(f.promised, f.found) for f in (*logical.findings, *(check.finding for check in logical.checks))}
-    assert said == {(promised, found)}
-
-
 def test_every_hazard_is_tried() -> None:
     assert len({code for code, *_ in BITES}) == len(HAZARDS)
 

@@ -88,7 +88,7 @@ def _report_promised(draft: Draft, check: Check, found: Finding) -> Finding:
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
     """Whether no value that is lost reaches its column: the query that puts another value in place of each has as many
     rows, and as many NULLs there."""
-    origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.promised or "")
+    origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
     if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
         return False
     sql = drop_terminators(draft.model.sql)
