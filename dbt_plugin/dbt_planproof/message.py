@@ -22,6 +22,9 @@ from planproof_engine.finding import Finding, Verdict
 
 LINES = 8
 WIDTH = 44
+LOSING = ("PP126", "PP136", "PP138")
+"""Values that are lost in a cast or in arithmetic: what these findings promise is the type of the value, which no row
+breaks."""
 _ORDER = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
@@ -50,8 +53,7 @@ def _write_message(report: Report, what: str, path: Path) -> str:
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(shown[:LINES]).items()]
     for finding in shown[:LINES]:
         query, rows = short_query(report, finding) or "", samples_of(report, finding)
-        what = f"{finding.promised} finds" if finding.code == "PP513" else f"break {finding.promised}"
-        lines += [f"  rows that {what}:"] if query or rows else []
+        lines += [f"  rows that {_describe_rows(finding)}:"] if query or rows else []
         lines += [f"    {join_lines(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shorten_path(path)}")
@@ -103,6 +105,12 @@ def _format_table(findings: Sequence[Finding]) -> list[str]:
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
     return [*lines, *dict.fromkeys(f"  {f.code}: {join_lines(message_of(f))}{_describe_promise(f)}" for f in findings)]
+
+
+def _describe_rows(finding: Finding) -> str:
+    if finding.code == "PP513":
+        return f"{finding.promised} finds"
+    return "lose a value" if finding.code in LOSING else f"break {finding.promised}"
 
 
 def _describe_promise(finding: Finding) -> str:

@@ -35,6 +35,7 @@ def test_a_lost_value_stops_the_model(dbt: Any, kind: str, format: str) -> None:
     message = str(dbt.results[name]["message"])
     assert "PP138" in message
     assert "WHERE counted_0" in message
+    assert "rows that lose a value:" in message
     if kind == "table":
         assert dbt.rows(name) == before
 
