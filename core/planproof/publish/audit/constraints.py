@@ -119,7 +119,8 @@ def _count_rows(session: Session, constraint: Constraint, query: str, what: tupl
     except SparkFailure as failure:
         if failure.outside:
             raise
-        return _report_unreadable(constraint, str(failure))
+        condition = f"[{failure.condition}] " if failure.condition else ""
+        return _report_unreadable(constraint, f"{condition}{failure}")
     return _finding(constraint, int(number or 0), what)
 
 
