@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -203,8 +202,10 @@ class Guard:
         with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, _Settled())) as found:
             held, settled = found
             target = format.target(names)
-            _refuse_unknown(asked, target, settled)
-            if held is not None and target is not None and _may_read(draft):
+            if settled.has_grown and not self._reads_target(draft, names):
+                _refuse_older_query(asked)
+            _refuse_unknown(asked, target, settled.appeared)
+            if held is not None and target is not None and _may_read(draft, names):
                 examined = self._read_again(examined, names)
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
             refuse_keys(model, asked.keys, examined.promised, target)
@@ -240,6 +241,11 @@ class Guard:
                 transient=True,
             )
         return examined._replace(runs=runs)
+
+    def _reads_target(self, draft: Draft, names: Names) -> bool:
+        """Whether the model's query is known to read its own target, and no namesake in another database."""
+        read = (RelationName.parse(name).within(self.session.namespace) for name in draft.sources)
+        return names.target in read
 
     def _give_way(self, draft: Draft) -> Report:
         raise Refused(
@@ -328,21 +334,26 @@ class Guard:
             self.functions.release(draft.lowered)
 
 
-def _may_read(draft: Draft) -> bool:
+def _may_read(draft: Draft, names: Names) -> bool:
     """Whether the model's query may read its own target: its text names it, or a view, which may read anything."""
-    return any(source.kind != "table" for source in draft.sources.values()) or _is_named(
-        draft.model.name, draft.model.sql
-    )
+    views = any(source.kind != "table" for source in draft.sources.values())
+    return views or names.target.last.lower() in draft.model.sql.lower()
 
 
-def _is_named(name: str, sql: str) -> bool:
-    """Whether a table's own name is a word of a query."""
-    return re.search(rf"(?<!\w){re.escape(RelationName.parse(name).last)}(?!\w)", sql, re.IGNORECASE) is not None
+def _refuse_older_query(asked: _Asked) -> None:
+    """Raises `Refused` for an addition whose query was compiled before the target got rows that it does not read."""
+    if asked.existed and asked.model.materialized == "incremental" and not asked.full_refresh:
+        raise Refused(
+            f"a publish of {asked.model.name} had been killed, and its rows have just been made whole; a query that "
+            "was compiled without them, and does not read them, may give them again. Nothing else was changed; compile "
+            "and run the model again",
+            transient=True,
+        )
 
 
-def _refuse_unknown(asked: _Asked, target: StoredTable | None, settled: _Settled) -> None:
+def _refuse_unknown(asked: _Asked, target: StoredTable | None, appeared: bool) -> None:
     """Raises `Refused` for a target that was otherwise when the model was compiled."""
-    model, over, appeared = asked.model, asked.over, settled.appeared
+    model, over = asked.model, asked.over
     is_added = model.materialized == "incremental" and not asked.full_refresh
     if target is not None and over is not None and target.kind not in over and not appeared:
         raise Refused(
@@ -354,13 +365,6 @@ def _refuse_unknown(asked: _Asked, target: StoredTable | None, settled: _Settled
         raise Refused(
             f"{model.name} was missing because a publish of it had been killed, and has just been recovered; a query "
             "that was compiled without it may hold all of its rows again. Compile and run the model again",
-            transient=True,
-        )
-    if is_added and asked.existed and settled.has_grown and not _is_named(model.name, model.sql):
-        raise Refused(
-            f"a publish of {model.name} had been killed, and its rows have just been made whole; a query that was "
-            "compiled without them, and does not read them, may give them again. Nothing else was changed; compile and "
-            "run the model again",
             transient=True,
         )
     has_table = target is not None and target.kind != "view"
