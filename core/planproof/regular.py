@@ -77,13 +77,18 @@ def write_anew(path: Path, parts: Iterable[str], home: Path | None = None) -> No
 
 
 def open_anew(path: Path, home: Path | None = None) -> BinaryIO:
-    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed, nor
-    are links that lead out of `home`, the folder that such links may lie in. Raises OSError."""
+    """A new file in place of what is there. `home` as in `remove`. Raises OSError."""
+    remove(path, home)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("xb")
+
+
+def remove(path: Path, home: Path | None = None) -> None:
+    """Removes a file, where there is one: a link of that name, which a pull request may bring, is not followed, nor are
+    links that lead out of `home`, the folder that such links may lie in. Raises OSError."""
     if home is not None and not real_path(path.parent).is_relative_to(real_path(home)):
         raise PermissionError(f"a link on this path leads out of {home}, to {real_path(path.parent)}; name that folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
-    return path.open("xb")
 
 
 def real_path(path: Path) -> Path:

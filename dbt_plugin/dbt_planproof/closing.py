@@ -25,14 +25,16 @@ class Left(NamedTuple):
 
 def closing_line(reports: Iterable[Report], left: Mapping[str, Left], path: Path) -> str:
     """`planproof: 12 published (5 contracts proved, 3 counted, 4 without a contract), 1 stopped, 2 left to dbt (1 seed,
-    1 snapshot); report ...`."""
+    1 snapshot); report ...`. Where there is none of these, there is no report either."""
     last = {report.model: report for report in reports}
     watched = [report for report in last.values() if report.details.guard == "watch"]
     parts = _list_outcomes([report for report in last.values() if report not in watched])
     parts += [_describe_watched(watched)] if watched else []
     if left:
         parts.append(f"{len(left):,} left to dbt ({', '.join(_count_kinds(left))})")
-    return f"planproof: {', '.join(parts) or 'nothing was published'}; report {shorten_path(path)}"
+    if not parts:
+        return "planproof: nothing was published"
+    return f"planproof: {', '.join(parts)}; report {shorten_path(path)}"
 
 
 def _list_outcomes(reports: Sequence[Report]) -> list[str]:

@@ -14,7 +14,7 @@ from dbt_planproof import log
 from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.closing import Left, closing_line
 from dbt_planproof.dbts import Node
-from planproof.regular import write_anew
+from planproof.regular import remove, write_anew
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.run import run_report
@@ -44,11 +44,14 @@ class Record:
         self._written = float("-inf")
 
     def begin(self) -> None:
-        """Empties the report of an earlier invocation, where this one writes models: whatever ends it, nobody takes
-        that report for its own."""
+        """Removes the report of an earlier invocation, where this one writes models: whatever ends it, nobody takes
+        that report for its own. An empty one would be taken for a proof."""
         self._is_told = self._command not in (*WRITES_NOTHING, "run-operation")
-        if self._is_told and self.path.exists():
-            self._change(urgent=True)
+        if self._is_told:
+            try:
+                remove(self.path, self._target)
+            except OSError as error:
+                log.warn(f"planproof cannot remove the report of an earlier run: {error}")
 
     def add(self, report: Report) -> Path:
         """Adds a report and returns the file, a `RunReport` as `planproof run` writes one."""
@@ -68,9 +71,10 @@ class Record:
         """Adds the nodes that dbt itself failed, as its results say: before the guard heard of them, or left to dbt."""
         known = {report.details.unique_id for report in self._reports}
         for result in results:
-            node = result.node
-            is_written = node.resource_type in ("model", "seed", "snapshot")
-            if is_written and result.status == "error" and node.unique_id not in known:
+            node = getattr(result, "node", None)  # A hook's result, or one of a later dbt, may have none.
+            if node is None or node.resource_type not in ("model", "seed", "snapshot"):
+                continue
+            if result.status == "error" and node.unique_id not in known:
                 self._left.pop(node.name, None)
                 self.add_failed(node, str(result.message))
 
@@ -100,9 +104,7 @@ class Record:
     def close(self) -> str | None:
         """Writes what still waits, and says in one line what became of the nodes; None where there is nothing to say
         of them, and this command writes none."""
-        with self._lock:
-            if self._is_waiting or (self._is_told and not self._reports):
-                self._change(urgent=True)
+        self.flush()
         if self._is_told or self._reports or self._left:
             return closing_line(self._reports, self._left, self.path)
         return None

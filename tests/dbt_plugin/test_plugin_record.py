@@ -119,5 +119,18 @@ def test_no_report_of_an_earlier_build_outlives_one_that_ends_before_its_models(
     assert len(outcomes(dbt)) == 3, "what writes no model, and who switched the guard off, leave it"
     dbt.write({"models/b.sql": "select * from {{ ref('not_there') }}"})
     assert not dbt.run("build").success
-    assert outcomes(dbt) == {}
-    assert "planproof: nothing was published; report " in dbt.log
+    assert not (dbt.root / "target/planproof/report.json").exists(), "an empty one has the verdict `proved`"
+    assert "planproof: nothing was published" in dbt.log.splitlines()[-2]
+
+
+@pytest.mark.parametrize("linked", ["report.json", ""])
+def test_the_report_of_an_earlier_run_is_removed_and_no_file_of_others(tmp_path: Path, linked: str) -> None:
+    """A pull request may have brought a link in its place, or in that of planproof's folder."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "report.json").write_text("{}")
+    link = tmp_path / "target" / "planproof" / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "outside" / linked)
+    Record(tmp_path / "target", "build", "shop").begin()
+    assert (tmp_path / "outside" / "report.json").read_text() == "{}"
+    assert link.is_symlink() != bool(linked)
