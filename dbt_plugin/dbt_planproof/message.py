@@ -13,6 +13,7 @@ from planproof.report.parts import (
     format_place,
     format_promise,
     join_lines,
+    line_of,
     message_of,
     next_steps,
     samples_of,
@@ -97,7 +98,7 @@ def _format_table(findings: Sequence[Finding]) -> list[str]:
             f.promised or "-",
             f.found or "-",
             f.plane,
-            format_place(f.origin) if f.origin else "-",
+            _format_where(f),
         )
         for f in findings
     ]
@@ -111,6 +112,13 @@ def _describe_rows(finding: Finding) -> str:
     if finding.code == "PP513":
         return f"{finding.promised} finds"
     return "lose a value" if finding.code in LOSING else f"break {finding.promised}"
+
+
+def _format_where(finding: Finding) -> str:
+    """The place in the query; of what no part of the query tells, the place of the promise."""
+    if finding.origin is not None:
+        return format_place(finding.origin)
+    return line_of(finding.promise) if finding.promise is not None else "-"
 
 
 def _describe_promise(finding: Finding) -> str:

@@ -144,6 +144,7 @@ def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
     run = run_report("check", [checked("m", extra, missing)], datetime.now(timezone.utc))
     page = render(run, "html", Form()).replace("</span>", "").replace("<code>", "")
     in_dbt = describe_failure(replace(run.reports[0], outcome="rejected"), "m", Path("report.json"))
+    assert in_dbt.count("  models/schema.yml:4\n") == 2, "the table's last column"
     for words in (render_plain(run.reports), page, render(run, "markdown", Form()).replace("\\", ""), in_dbt):
         words = " ".join(words.split())
         assert words.count("the contract is at models/schema.yml:4") == 1

@@ -58,6 +58,12 @@ def test_what_was_not_run_is_no_pass():
     assert RunReport((one("published"), one("skipped"))).verdict is Verdict.UNPROVED
 
 
+def test_a_run_without_reports_proved_nothing():
+    """All nodes of a build may be left to dbt: its report.json said `proved`."""
+    run = RunReport((), "build")
+    assert (run.verdict, run.to_dict()["verdict"], run.exit_code()) == (Verdict.UNPROVED, "unproved", 0)
+
+
 def test_round_trip():
     plane = PlaneReading("logical", "read", None, (("id", "bigint", False),))
     full = Report("m", "rejected", (VIOLATED, WARNING), (plane,), rows=3, details=Details(lines={"m.sql:1": "select"}))

@@ -219,5 +219,5 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def find_worst(reports: Iterable[Report]) -> Verdict:
-    """The severest verdict among reports; proved where there are none."""
-    return max((r.verdict for r in reports), key=lambda v: _SEVERITY[v.value], default=Verdict.PROVED)
+    """The severest verdict among reports; unproved where there are none: nothing was looked at."""
+    return max((r.verdict for r in reports), key=lambda v: _SEVERITY[v.value], default=Verdict.UNPROVED)
