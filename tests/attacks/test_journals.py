@@ -429,6 +429,25 @@ def test_a_note_of_leaving_deletes_no_file_outside_of_the_home(scene: Scene) -> 
     scene.store.delete(f"{scene.home}/__planproof")
 
 
+def test_a_note_of_leaving_says_nothing_of_which_files_were_copied(scene: Scene) -> None:
+    """What was copied is deleted again where its version has lost it. So a note could have any file deleted of a table
+    that lies elsewhere, or any table's whole folder."""
+    far, version = scene.folder / "far", Path(scene.home) / "__planproof" / "far" / "0a1b2c3d.zz_9"
+    scene.spark.sql(f"create table {scene.database}.far using parquet location '{far}' as select 1 as id")
+    version.mkdir(parents=True)
+    (version / "added.parquet").write_text("of nobody")
+    note = f"{scene.home}/.planproof/leaving/{scene.database}.far.json"
+    before = {file: file.read_bytes() for file in far.iterdir()}
+    for files in (tuple(file.name for file in before), ("",), ()):
+        form = asdict(Departure(f"`{scene.database}`.`far`", str(version), str(far), files))
+        scene.store.write(note, json.dumps(form))
+        move_back(scene.session, scene.store, [scene.home])
+        assert {file: file.read_bytes() for file in far.iterdir()} == before, files
+    scene.spark.sql(f"drop table {scene.database}.far")
+    for gone in (far, version.parent.parent):
+        scene.store.delete(str(gone))
+
+
 @EVERY
 def test_an_old_table_is_no_folder_of_others(every: bool, scene: Scene) -> None:
     """The table that stands aside is this publish's; where its data lie, the entry alone says."""

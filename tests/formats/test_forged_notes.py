@@ -6,7 +6,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +21,10 @@ from planproof import Guard
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.leave import move_back
-from planproof.publish.transaction.names import parent
+from planproof.publish.transaction.names import Names, parent
 from planproof.session import open as opened
 from planproof.session.store import store_of
+from planproof_engine.catalog import RelationName
 
 Make = Callable[[str, str], Place]
 RUN = "0123456789_1"
@@ -241,3 +245,62 @@ def test_the_bad_rows_of_a_committed_publish_stay(name: str, scene: Scene) -> No
         Guard(scene.there.spark).recover(force=True)
         assert scene.changed(before) == set(), claim
     assert scene.there.rows(kept, "id, s") == BAD_ROWS
+
+
+@LOGGED
+def test_a_note_whose_table_is_not_there_names_no_folder_of_others(name: str, scene: Scene) -> None:
+    """Nothing of the catalog says where its files lie: neither of the table, nor of one that takes a view's place, nor
+    of the quarantine that a committed publish is said to have had."""
+    before, nobodys, number = scene.state(), str(scene.folder), 0
+    near = f"{scene.there.home()}/near"
+    own = ".".join(f"`{part}`" for part in scene.there.database.split("."))
+    empty = scene.folder / "empty"
+    empty.mkdir()
+    for target in ("gone", "t"):
+        for is_new in (False, True):
+            for folder in (nobodys, near):
+                for created in (None, "another"):
+                    number += 1
+                    run = f"21234567{number:02}_1"
+                    dead = scene.dead(scene.committed, run)
+                    note = replace(
+                        dead, target=f"{own}.`{target}`", slug=target, is_new=is_new, folder=folder, location=str(empty)
+                    )
+                    names = Names(RelationName.parse(note.target), *run.split("_"))
+                    note = replace(note, created=created, staging=names.staging.quoted, away=names.away.quoted)
+                    for step in ("stage", "exchange"):
+                        file = scene.write(replace(note, step=step))
+                        file.rename(file.with_name(f"{target}.{run}.json"))
+                        for reports in scene.settled():
+                            assert scene.changed(before) == set(), (note, reports)
+                            assert empty.is_dir(), (note, reports)
+    shutil.rmtree(scene.there.home() / ".planproof")
+    committed = scene.dead(scene.committed, scene.committed.owner.run)
+    for folder in (nobodys, near):
+        bad_rows = QuarantinedFiles(f"{own}.`t__quarantine`", committed.owner.run, folder, (), 0)
+        scene.write(replace(committed, quarantine=bad_rows))
+        for reports in scene.settled():
+            assert scene.changed(before) == set(), (folder, reports)
+
+
+@pytest.mark.parametrize("name", ["delta"])
+def test_a_note_calls_no_server_of_others(name: str, scene: Scene) -> None:
+    """What a note names is looked at once it is believed: Hadoop asks a name node that does not answer for minutes."""
+    called: list[Any] = []
+    own = ".".join(f"`{part}`" for part in scene.there.database.split("."))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, caller = server.accept()
+                    called.append(caller)
+                    connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        lake = f"hdfs://127.0.0.1:{server.getsockname()[1]}/lake"
+        note = replace(scene.dead(scene.committed), target=f"{own}.`gone`", slug="gone", is_new=True, location=lake)
+        file = scene.write(replace(note, folder=f"{lake}/planproof_{RUN}"))
+        file.rename(file.with_name(f"gone.{RUN}.json"))
+        [report] = Guard(scene.there.spark).recover()
+        assert ([finding.code for finding in report.findings], called) == (["PP622"], [])

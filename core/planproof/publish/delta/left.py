@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from planproof.publish.delta.actions import LOG
 from planproof.publish.delta.staging import PREFIX, forget_log, is_committed_since, is_made_by_publish, read_note_name
 from planproof.publish.notes.believed import (
+    is_on_system_of,
     is_same_location,
     refuse_links,
     refuse_other_home,
@@ -50,7 +51,8 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted
     if table is not None:
         _verify_folder(note.location, note.folder, note.owner.run, (_place(table),))
     elif note.is_new:
-        said = read_note_name(store_of(session), note.folder) if note.folder is not None else None
+        is_near = note.folder is not None and home is not None and is_on_system_of(home, note.folder)
+        said = read_note_name(store_of(session), str(note.folder)) if is_near else None
         claimed = note.location if said and is_same_location(said, location) else None
         places = (wanted, claimed, _open_tables(session).place(note.target))
         _verify_folder(note.location, note.folder, note.owner.run, places)
@@ -134,7 +136,10 @@ def _fence_bad_rows(session: Session, tables: DeltaTables, note: Note) -> None:
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
     if note.is_new and session.registered_table(note.target) is None:
         tables.register(note.target, note.location, is_same_location(note.location, tables.place(note.target)))
-    for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
+    noted = note.quarantine
+    # Without its table, nothing has said that the folder of the bad rows is the publish's own.
+    is_known = noted is not None and _find_table(session, noted.table) is not None
+    for staged in (note.folder, noted.folder if noted is not None and is_known else None):
         if staged is not None:
             forget_log(store, staged)
 

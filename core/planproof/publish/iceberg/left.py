@@ -200,13 +200,17 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
             raise Disbelieved(f"branch: {note.branch}")
         return
     table = tables.table(complete.quoted)
-    if table is None and note.staging is not None:
-        table = tables.table(note.staging)
-    # Nothing that the note says of another table's files is acted on.
-    if table is not None and not is_another(table, note):
-        _verify_files(table, note.owner.run, note.folder, note.others)
-    elif table is None and note.is_new:
+    if note.staging is not None:
+        # Where the view stands again its files are deleted, whatever else has its names by then.
+        made = (table, tables.table(note.staging))
+        table = next((one for one in made if one is not None and not is_another(one, note)), None)
+    # Nothing that the note says of the files of another table, or of one that is gone, is acted on.
+    if table is None and (note.is_new or note.staging is not None):
         _verify_new(names, home, note)
+    elif table is not None and not is_another(table, note):
+        _verify_files(table, note.owner.run, note.folder, note.others)
+        if note.is_new and not is_same_location(note.location, decode_uri(table.location or "")):
+            raise Disbelieved(f"location: {note.location} is not where {note.target} lies")
     if note.quarantine is not None:
         _verify_quarantine(tables, complete, note)
 

@@ -13,6 +13,7 @@ from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.transaction.deletion import link_in
 from planproof.publish.transaction.names import Names, is_within, make_slug, parent, quarantine_of
 from planproof.publish.transaction.verification import Disbelieved
+from planproof.session.store import local
 from planproof_engine.catalog import RelationName
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
@@ -49,6 +50,13 @@ def is_same_location(location: str, other: str) -> bool:
     """Whether two locations are spelt as one, and lead nowhere else."""
     is_plain = all(part not in ("..", ".") for one in (location, other) for part in one.split("/"))
     return is_plain and is_within(location, other) and is_within(other, location)
+
+
+def is_on_system_of(home: str, location: str) -> bool:
+    """Whether a location may be looked at before it is believed: one on another file system names a server, and whoever
+    wrote the note would have it called."""
+    systems = {"" if local(one) is not None else "/".join(one.split("/", 3)[:3]) for one in (home, location)}
+    return len(systems) == 1
 
 
 def refuse_links(location: str, above: str) -> None:

@@ -45,7 +45,7 @@ from planproof.publish.transaction.places import data_root, database_root
 from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.publish.transaction.version_note import delete_note, list_added, write_note
+from planproof.publish.transaction.version_note import delete_note, list_added, read_note, write_note
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decode_uri
@@ -139,7 +139,7 @@ class _Move:
 
     def verify(self, found: Departure) -> None:
         if self.note is None:
-            refusal = _refusal(self.session, self.root, self.name, found)
+            refusal = _refusal(self.session, self.store, self.root, self.name, found)
             if refusal is not None:
                 raise Disbelieved(refusal)
 
@@ -169,7 +169,7 @@ def _home_of(table: StoredTable, data: str) -> str:
     return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
 
 
-def _refusal(session: Session, root: str, name: str, note: Departure) -> str | None:
+def _refusal(session: Session, store: Store, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
     table = note.name
     if len(table.parts) != 2 or name != _file_of(table):
@@ -188,6 +188,9 @@ def _refusal(session: Session, root: str, name: str, note: Departure) -> str | N
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(is_within(note.home, one) and is_within(one, note.home) for one in lies):
         return f"{note.home} is not where the files of {note.table} would lie"
+    # A table that lies there already may be any one, and lose what is said to have been copied.
+    if note.files is not None and any(is_within(one, note.home) for one in lies) and not _is_said_at_home(store, note):
+        return f"{note.home} does not say that these files were copied there"
     copied = [join(note.home, name) for name in note.files or ()]
     if any(map(has_detour, copied)):
         return f"not all of its files lie in {note.home}"
@@ -291,7 +294,14 @@ def _copy(store: Store, version: str, home: str, names: Iterable[str]) -> None:
 
 def _is_copied(store: Store, note: Departure) -> bool:
     """Whether no file lies in the home but what was copied there."""
-    return note.files is not None and store.contents(note.home).keys() <= {*note.files}
+    files = {*(note.files or ())}
+    return note.files is not None and store.contents(note.home).keys() <= files and _is_said_at_home(store, note)
+
+
+def _is_said_at_home(store: Store, note: Departure) -> bool:
+    """Whether the home itself names the same files: who can write a note may have no right to write there."""
+    said = read_note(store, note.home)
+    return said is not None and said.files is not None and {*said.files} == {*(note.files or ())}
 
 
 def _follow(store: Store, version: str, home: str, copied: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from planproof.publish.delta.statements.publication import AFTER, BAD, FORMAT
 from planproof.publish.notes.believed import (
+    is_on_system_of,
     is_same_location,
     refuse_links,
     refuse_other_home,
@@ -39,7 +40,8 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> Non
     if not all(is_same_location(other, staged + AFTER) for other in note.others):
         raise Disbelieved(f"others: {', '.join(note.others)} is not where this publish wrote")
     table = session.registered_table(note.target)
-    if table is not None and not is_same_location(decode_uri(table.location or ""), note.location):
+    is_there = table is not None and is_same_location(decode_uri(table.location or ""), note.location)
+    if not is_there and (table is not None or not is_on_system_of(home, note.location)):
         raise Disbelieved(f"location: {note.location} is not where the catalog has the table")
     if note.quarantine is not None:
         refuse_other_quarantine(names.target, note, note.quarantine)
