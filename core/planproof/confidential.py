@@ -15,11 +15,18 @@ _SECRET = (
     r"|(?:(?<![a-z0-9])|db)pass(?![a-z0-9])"
 )
 _NAMED = (
-    r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:\\?["'`]\s*(?::\s*(?=(?:[bu]|\\)?["'])|=)|\s*(?:=>|->|[=:]))\s*"""
+    r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:\\?["'`]\s*(?::\s*(?=(?:[bu]|\\)?["'])|=)|\s*(?:=>|->|[=:]|%3[Dd]))\s*"""
     r"""|(?<=[(\[])[\w-]+\.[\w.-]+,)(?:[bu](?=["']))?(\\?["'`]?)"""
 )
 """A name before its value: `a=b`, `a: b`, `--a b`, `"a": "b"`, `a=\\"b\\"`, and `(a.b,c)` or `[a.b,c]` of Scala."""
 _TYPED = r"(?!(?:string|binary|boolean|\w*int|decimal|double|float|date|timestamp\w*|array|map|struct)\b)"
+_BARE = (
+    r"((?<![A-Za-z0-9])(?i:bearer|basic)\s+)(?=[A-Za-z_-]*[0-9+/=])[\w.~+/=-]{12,}"
+    r"|(?<![\w.-])(?:eyJ[\w-]{8,}\.[\w.-]{8,}|(?:AKIA|ASIA)[0-9A-Z]{16}\b|dapi[0-9a-f]{32}"
+    r"|(?:gh[oprsu]_|github_pat_|glpat-|xox[abprs]-|ya29\.)[\w.-]{16,})"
+    r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----(?s:.*?)(?:-----END|\Z)"
+)
+"""What is a secret by its own form: a header's credentials, a web token, the keys of clouds and of services, a PEM."""
 _VALUES = {
     "": rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+",
     "'": r"(?:[^'\\]|\\.)+",
@@ -69,6 +76,7 @@ def hide_secrets(message: str) -> str:
 def _find_spans(message: str) -> list[tuple[int, int]]:
     """Where secrets stand in it, from the first to the last, apart from each other."""
     found = [(max(url.end(1), url.end(2)), url.end()) for url in re.finditer(_PASSWORD, message)]
+    found += [(max(bare.start(), bare.end(1)), bare.end()) for bare in re.finditer(_BARE, message)]
     at = 0
     for name in re.finditer(_NAMED, message):
         if name.end() < at or not re.search(_SECRET, name[0]):

@@ -255,6 +255,13 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
         f"{{'password': b'{SECRET}'}}",
         f"SET `fs.s3a.secret.key` = `{SECRET}`",
         f"ArrayBuffer([fs.s3a.secret.key,{SECRET}])",
+        f"redirected to /x?token%3D{SECRET}",
+        f"401 for Bearer {SECRET}0123456789ab",
+        f"Basic YWRh{SECRET}0123456789ab== was refused",
+        f"the server gave eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{SECRET}",
+        f"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n{SECRET}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN PRIVATE KEY-----\\nMIIE\\n{SECRET}",
+        *(f"no {known}0123456789abcdef{SECRET}" for known in ("ghp_", "github_pat_", "glpat-", "xoxb-", "ya29.")),
     ],
 )
 def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> None:
@@ -281,6 +288,8 @@ def test_a_failure_of_megabytes_is_told_in_short() -> None:
         "hdfs://nn:8020/user/a@b.c/x",
         "abfss://container@account.dfs.core.windows.net/x",
         "select token, password from t",
+        "Basic authentication is not supported, nor a bearer of tokens",
+        "-----BEGIN CERTIFICATE-----",
     ],
 )
 def test_the_rest_of_a_failure_is_told(message: str) -> None:

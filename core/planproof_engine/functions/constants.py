@@ -51,9 +51,30 @@ def find_text(expr: Expr) -> str | None:
         return None
 
 
+_MOST = 10_000
+_known: dict[int, tuple[Expr, Value]] = {}
+"""What was computed last, by the identity of its expression: of a sum of thousands of terms, each sum within is asked
+for by itself."""
+
+
 def _compute(expr: Expr) -> Value:
     if isinstance(expr, Literal):
         return round_float(expr.value) if expr.type == dt.FLOAT and expr.value is not None else expr.value
+    before = _known.get(id(expr))
+    if before is None or before[0] is not expr:
+        try:
+            before = expr, _compute_anew(expr)
+        except (_Uncomputed, Mismatch) as failure:
+            before = expr, failure.with_traceback(None)
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[id(expr)] = before
+    if isinstance(before[1], (_Uncomputed, Mismatch)):
+        raise before[1].with_traceback(None)  # Each raise would add to it.
+    return before[1]
+
+
+def _compute_anew(expr: Expr) -> Value:
     if isinstance(expr, Cast):
         return _convert(_compute(expr.child), expr)
     if isinstance(expr, GetField):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -26,7 +28,7 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
     ranks = any(isinstance(e, Call) and e.function.category is Category.WINDOW for e in count.walk())
-    computed = any(isinstance(e, Call) and not is_foldable(e) for e in count.walk())
+    computed = any(e.holds(Call) and not is_foldable(e) for e in _list_folded(count))
     if named or ranks or computed or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     elif count.type != dt.INT:
@@ -44,6 +46,14 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
             node,
         )
     return Limit(key, plan, (count,))
+
+
+def _list_folded(count: Expr) -> Iterator[Expr]:
+    """The whole, and what only `typeof` looks at, which is foldable whatever it is of."""
+    yield count
+    for part in count.walk():
+        if isinstance(part, Call) and part.function.name == "typeof":
+            yield from part.args
 
 
 def _find_value(count: Expr) -> object:
