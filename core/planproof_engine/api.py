@@ -455,6 +455,9 @@ def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], 
     found: dict[str, Finding] = {}
     told: set[frozenset[int]] = set()
     root = nodes[0]
+    places: dict[int, list[int]] = {}
+    for place, column in enumerate(root.output):
+        places.setdefault(column.id, []).append(place)
     for r in find_repeated(nodes, case_sensitive):
         columns = frozenset(c.id for c in r.columns)
         if columns in told:
@@ -463,7 +466,7 @@ def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], 
         many = len(r.columns)
         where, origin = f" of {_describe_node(r.node)} within the query", None
         if r.node is root:
-            second = [i for i, c in enumerate(root.output) if c in r.columns][1]
+            second = sorted(place for each in columns for place in places[each])[1]
             where, origin = "", origins[second] if second < len(origins) else None
         output = "columns" if where else "output columns"
         finding = Finding(

@@ -124,6 +124,7 @@ HELD = {
     + ")",
     "7,000 reads of a struct's fields": f"select {', '.join(f's.a{i}' for i in range(7000))} "
     f"from (select struct({columns(7000)}) as s)",
+    "a star of 6 columns, 1,500 times": f"select {', '.join(['t.*'] * 1500)} from (select {columns(6)}) t",
     "LIMIT of 2,000 terms": f"select 1 as a limit {' + '.join(['1'] * 2000)}",
     "HAVING of 3,000 terms": "select a, count(*) as n from (select 1 as a, 2 as b) group by a having "
     + " and ".join(f"sum(b) > {i}" for i in range(3000)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,9 +21,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pygls")
 
+from lsprotocol.types import TextDocumentItem
+from pygls.workspace import Workspace as Texts
+
 from planproof.lsp import answers, compiling
 from planproof.lsp.framing import bound_input
-from planproof.lsp.server import make_diagnostic
+from planproof.lsp.server import make_diagnostic, new_server
 from planproof.lsp.texts import find_edits, move_line
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
@@ -266,3 +270,41 @@ def test_an_edit_of_many_lines_is_soon_found(name: str) -> None:
     assert find_edits(old, new)
     move_line(old, new, 3)
     assert time.process_time() - began < 5
+
+
+def test_texts_that_others_replaced_meanwhile_are_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that takes a second to judge, and a key every 200 ms: an answer waited for every text in between. A file
+    that was closed meanwhile is not read again: a pipe may stand in its place."""
+    judged: list[str] = []
+
+    def edit(workspace: Workspace, file: str, text: str) -> bool:
+        judged.append(text)
+        time.sleep(0.3)
+        return True
+
+    monkeypatch.setattr(Workspace, "edit", edit)
+    monkeypatch.setattr(Workspace, "load", lambda workspace: None)
+    monkeypatch.setattr(Workspace, "findings", lambda workspace, file: [])
+    uris = [(tmp_path / f"{name}.sql").as_uri() for name in "ab"]
+    os.mkfifo(tmp_path / "b.sql")
+
+    async def play() -> None:
+        server = new_server(Workspace(ProjectLocation(tmp_path)), compiles=False)
+        server.protocol._workspace = Texts(None)
+        monkeypatch.setattr(server, "text_document_publish_diagnostics", lambda params: None)
+        for uri in uris:
+            server.workspace.put_text_document(TextDocumentItem(uri, "sql", 1, "first"))
+        server.judge_later(uris[1])
+        server.workspace.remove_text_document(uris[1])
+        for number in range(20):
+            server.workspace.put_text_document(TextDocumentItem(uris[0], "sql", 1, str(number)))
+            server.judge_later(uris[0], 0)
+            await asyncio.sleep(0.05)
+        while server._pauses:
+            await asyncio.sleep(0.05)
+        await server.ask(lambda: None)
+        await server.stop()
+
+    asyncio.run(asyncio.wait_for(play(), 20))
+    assert judged[-1] == "19"
+    assert len(judged) < 8, judged

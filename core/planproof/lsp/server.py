@@ -50,6 +50,7 @@ class Server(LanguageServer):
         self.models, self.compiles, self._anywhere = workspace, compiles and has_dbt(), anywhere
         self._one = ThreadPoolExecutor(1, thread_name_prefix="planproof")
         self._pauses: dict[str, asyncio.Task[None]] = {}
+        self._turn = asyncio.Lock()
         self._saved: set[str] = set()
         self._compiling: asyncio.Task[None] | None = None
         self._loaded: float | None = None
@@ -99,24 +100,28 @@ class Server(LanguageServer):
     # --- what changes -----------------------------------------------------------------------------------------------
 
     def judge_later(self, uri: str, pause: float = PAUSE) -> None:
-        """Judges the text after a pause; a further change begins the pause anew."""
+        """Judges the text after a pause; a further change begins the pause anew, also while another text is judged."""
+        self.forget_change(uri)
+        self._pauses[uri] = asyncio.ensure_future(self._after(uri, pause))
+
+    def forget_change(self, uri: str) -> None:
         before = self._pauses.pop(uri, None)
         if before is not None:
             before.cancel()
-        self._pauses[uri] = asyncio.ensure_future(self._after(uri, pause))
 
     async def _after(self, uri: str, pause: float) -> None:
         await asyncio.sleep(pause)
-        self._pauses.pop(uri, None)
-        file = self.file(uri)
-        if file is None:
-            return
-        text = self.workspace.get_text_document(uri).source
-        try:
-            await self.ask(self.models.edit, file, text)
-            await self.publish(uri)
-        except ProjectError as error:
-            self.log(str(error))
+        async with self._turn:
+            self._pauses.pop(uri, None)
+            file = self.file(uri)
+            # Of a file that is not open pygls would read what lies there.
+            if file is None or uri not in self.workspace.text_documents:
+                return
+            try:
+                await self.ask(self.models.edit, file, self.workspace.get_text_document(uri).source)
+                await self.publish(uri)
+            except ProjectError as error:
+                self.log(str(error))
 
     async def publish(self, uri: str) -> None:
         file = self.file(uri)
@@ -237,6 +242,7 @@ def _register_events(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
+        ls.forget_change(params.text_document.uri)
         file = ls.file(params.text_document.uri)
         if file is not None:
             await ls.ask(ls.models.close, file)
