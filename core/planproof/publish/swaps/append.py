@@ -76,12 +76,14 @@ class Append:
         elif store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         staged = {name.rpartition("/")[2] for name in store.contents(undone)}
+        carried: set[str] = set()
         for move in entry.moves:
             name = move.target.rpartition("/")[2]
             if store.exists(move.target):
                 publication.delete(move.target)
             elif name not in staged:
-                self._delete_carried(publication, name)
+                carried.add(name)
+        self._delete_carried(publication, carried)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
@@ -101,13 +103,14 @@ class Append:
         if moved and made.issuperset(publication.store.names(entry.native)):
             publication.store.prune(entry.native)
 
-    def _delete_carried(self, publication: JournaledPublication, name: str) -> None:
-        """Deletes a file of the delta that left its partition's folder: somebody has renamed the partition since."""
-        target = publication.stored(publication.entry.target)
+    def _delete_carried(self, publication: JournaledPublication, names: set[str]) -> None:
+        """Deletes files of the delta that left their partition's folder: somebody has renamed the partition since."""
+        target = publication.stored(publication.entry.target) if names else None
         if target is None or not target.partition_by:
             return
         for part in partitions_of(publication.session, target.name, target):
-            publication.delete(join(part.location, name))
+            for name in names.intersection(publication.store.names(part.location)):
+                publication.delete(join(part.location, name))
 
     def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], tuple[PartitionSwap, ...]]:
         """Which file goes where, and the partitions that get files, each in the place that it has or will have."""

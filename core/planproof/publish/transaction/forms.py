@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -28,7 +29,7 @@ def read_form(cls: type[T], text: str, form: int | None = None) -> T:
 def _read_object(cls: type[T], value: Any, at: str) -> T:
     if not isinstance(value, Mapping):
         raise ValueError(f"{at.rstrip('.')} is {value!r}")
-    kinds = get_type_hints(cls)
+    kinds = _get_kinds(cls)
     known = {}
     for one in fields(cls):  # type: ignore[arg-type]
         if one.name in value:
@@ -36,6 +37,12 @@ def _read_object(cls: type[T], value: Any, at: str) -> T:
         elif one.default is MISSING:
             raise ValueError(f"{at}{one.name} is not there")
     return cls(**known)
+
+
+@lru_cache
+def _get_kinds(cls: type[Any]) -> dict[str, Any]:
+    """An entry may hold a hundred thousand moves."""
+    return get_type_hints(cls)
 
 
 def _read_value(kind: Any, value: Any, at: str) -> Any:

@@ -54,6 +54,7 @@ class Verification:
         self._root, self._publish, self._is_chosen = root, publish, is_chosen
         self._target = RelationName.parse(entry.target)
         self._homes_known: list[str] = []
+        self._links: dict[tuple[str, str], str | None] = {}
         self.guest: str | None = None
 
     def verify(self) -> None:
@@ -207,9 +208,18 @@ class Verification:
         folder, below the one that holds planproof's versions, or else below `folder`."""
         above = [home for home in self._homes_known if is_within(location, home)]
         head, found, _ = location.partition(f"/{PREFIX}/")
-        link = link_in(location, (above or ([head] if found else []) or [folder])[0])
+        link = self._find_link(location, (above or ([head] if found else []) or [folder])[0])
         if link is not None:
             raise Disbelieved(f"{field}: {link} is a link")
+
+    def _find_link(self, location: str, above: str) -> str | None:
+        """As `link_in`. Of many files in one folder, what is above them is looked at once."""
+        folder = parent(location)
+        if not is_within(folder, above):
+            return link_in(location, above)
+        if (folder, above) not in self._links:
+            self._links[folder, above] = link_in(folder, above)
+        return self._links[folder, above] or link_in(location, folder)
 
 
 def parent_version(location: str) -> str:
