@@ -478,7 +478,7 @@ def test_a_source_costs_what_a_model_may(dbt_manifest: Any, monkeypatch: pytest.
     assert reports["shop.fine"].verdict is Verdict.PROVED
 
 
-@pytest.mark.parametrize("between", [" ", "\n"])
+@pytest.mark.parametrize("between", [" ", pytest.param("\n", marks=pytest.mark.conformance)])
 def test_thousands_of_findings_are_soon_told(between: str, checked: Callable[..., dict[str, Report]]) -> None:
     """Each of them quotes its line, and one line may be the whole text."""
     part = "sum(a) over (partition by a order by b rows between {i} preceding and current row) as x{i}"
