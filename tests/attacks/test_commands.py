@@ -39,6 +39,8 @@ COMMANDS = (
     ["infer", "--dry-run"],
     ["check", "--baseline", "{name}"],
     ["check", "--select", "{name}x"],
+    ["check", "--format", "json", "-o", "out/{name}"],
+    ["infer", "{name}", "--dry-run"],
 )
 
 
@@ -92,6 +94,13 @@ def test_no_name_speaks_to_a_terminal_or_a_runner(name: str, home: Path, dbt_man
 def test_what_is_no_baseline_is_refused(text: str, home: Path) -> None:
     (home / "base.json").write_text(text, encoding="latin-1")
     assert "base.json" in said("check", "--baseline", "base.json")
+
+
+@pytest.mark.parametrize("word", ["", "x" * 5000, "a/" * 50_000], ids=["nothing", "a name", "a path"])
+@pytest.mark.parametrize("option", ["--manifest", "--profiles-dir", "--baseline", "--write-baseline", "--state", "-o"])
+def test_a_path_that_no_file_has_is_told(option: str, word: str, home: Path) -> None:
+    """It may come from a variable of CI."""
+    assert len(said("check", *(["--format", "json"] if option == "-o" else []), option, word)) < 50_000
 
 
 def test_pipes_and_devices_are_no_baselines(home: Path) -> None:

@@ -9,6 +9,7 @@ import click
 
 from planproof.cli import options, output
 from planproof.project.location import ProjectLocation
+from planproof.report.parts import neutralize
 from planproof.report.run import run_report
 
 
@@ -44,7 +45,7 @@ def clean(
         reports += move_back(session, store_of(session), looked, force)
     where = f"target {profile.target} of {profile.file}: looked in {', '.join(looked)}"
     if not reports and wanted.is_text and not wanted.files:
-        click.echo(f"nothing of planproof is left ({where})")
+        click.echo(neutralize(f"nothing of planproof is left ({where})"))
         return
     report = run_report("clean", reports, started, remarks=[where])
     output.finish(report, wanted, fail_on=fail_on, project_dir=location.project_dir)

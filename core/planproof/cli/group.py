@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import logging
 import os
 import traceback
@@ -85,7 +86,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (ProjectError, ContractError, SettingsError) as error:
             raise CouldNotRun(_neutralize(str(error))) from error
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        except click.ClickException as error:
+            error.message = _neutralize(error.message)
+            raise
+        except (click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
             raise Interrupted("interrupted") from stop
@@ -105,6 +109,8 @@ def _format_error(error: Exception) -> str:
     from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return str(error)
     return f"Spark: {error}" if isinstance(error, SparkFailure) else _describe_own_error(error)
 

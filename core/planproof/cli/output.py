@@ -99,7 +99,7 @@ def finish(
             out.print(neutralize(f"note: {remark}"), style="dim", markup=False)
         for path in (*(path for _, path in wanted.files), record):
             if path is not None:
-                out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)
+                out.print(neutralize(f"report: {path}"), style="dim", markup=False, soft_wrap=True)
     click.get_current_context().exit(report.exit_code(fail_on))
 
 
@@ -132,5 +132,5 @@ def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> No
     lines = [text] if isinstance(text, str) else (f"{line}\n" for line in text)
     try:
         write_anew(path, lines, home or checkout_of(path))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # A name that no file has.
         raise ProjectError(f"{path}: cannot be written: {error}") from error

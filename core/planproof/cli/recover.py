@@ -8,6 +8,7 @@ import click
 
 from planproof.cli import options, output
 from planproof.project.location import ProjectLocation
+from planproof.report.parts import neutralize
 from planproof.report.run import run_report
 
 
@@ -46,6 +47,6 @@ def recover(
     where = f"{where}: looked in {', '.join(looked)}"
     report = run_report("recover", reports, started, remarks=[where])
     if not reports and wanted.is_text and not wanted.files:
-        click.echo(f"nothing to recover: no publish was left half way ({where})")
+        click.echo(neutralize(f"nothing to recover: no publish was left half way ({where})"))
         return
     output.finish(report, wanted, fail_on=fail_on, project_dir=location.project_dir)

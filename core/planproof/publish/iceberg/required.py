@@ -106,7 +106,7 @@ def _list_own(job: Job) -> set[str]:
     noted = job.target.properties.get(OWN) if job.target else None
     try:
         found = json.loads(noted or "[]")
-    except ValueError:  # `off`, or not ours.
+    except (ValueError, RecursionError):  # `off`, or not ours.
         return set()
     return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
 

@@ -222,7 +222,7 @@ def _parse(value: Any, kind: type[list[Any] | dict[Any, Any]]) -> Any:
         return kind(value or ())
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, kind):
         raise SparkFailure(f"what Delta says of a table cannot be read: {value:.200}")
