@@ -456,8 +456,8 @@ def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], 
     told: set[frozenset[int]] = set()
     root = nodes[0]
     places: dict[int, list[int]] = {}
-    for place, column in enumerate(root.output):
-        places.setdefault(column.id, []).append(place)
+    for at, column in enumerate(root.output):
+        places.setdefault(column.id, []).append(at)
     for r in find_repeated(nodes, case_sensitive):
         columns = frozenset(c.id for c in r.columns)
         if columns in told:
@@ -466,7 +466,7 @@ def _find_duplicates(nodes: Sequence[Node], origins: tuple[Origin | None, ...], 
         many = len(r.columns)
         where, origin = f" of {_describe_node(r.node)} within the query", None
         if r.node is root:
-            second = sorted(place for each in columns for place in places[each])[1]
+            second = sorted(at for each in columns for at in places[each])[1]
             where, origin = "", origins[second] if second < len(origins) else None
         output = "columns" if where else "output columns"
         finding = Finding(

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -223,3 +224,27 @@ def test_a_name_that_is_no_text_is_a_damaged_footer(tmp_path: Path) -> None:
     assert count(Question("not_null", name, "hidden"), Relations(session, SimpleNamespace(), own)) is None
     draft: Any = SimpleNamespace(sources={}, settings=SimpleNamespace(changes="off"))
     assert _Footers(draft, session)._find_range("shop.t", "hidden") is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "{}", '{"snapshots": [1]}', '{"table-uuid": 1, "snapshots": 5}'])
+def test_json_of_a_table_is_none_or_told(text: str, tmp_path: Path) -> None:
+    """A state that is none of Iceberg's, a property, and what a server says of a table."""
+    from planproof.publish.iceberg.required import OWN, _list_own
+    from planproof.session.delta.statements import _parse
+    from planproof.session.iceberg.placing import _read_state
+    from planproof.session.protocol import SparkFailure
+
+    class AskedIceberg(Exception):
+        pass
+
+    def ask(*given: object) -> None:
+        raise AskedIceberg
+
+    (tmp_path / "v1.metadata.json").write_text(text)
+    catalogs: Any = SimpleNamespace(static=ask)
+    with pytest.raises(AskedIceberg):
+        _read_state(catalogs, None, f"{tmp_path}/v1.metadata.json")
+    job: Any = SimpleNamespace(target=SimpleNamespace(properties={OWN: text}))
+    assert _list_own(job) == set()
+    with suppress(SparkFailure):
+        assert _parse(text, list) == []

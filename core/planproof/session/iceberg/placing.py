@@ -259,12 +259,15 @@ def _state_number(metadata: Any | None) -> int:
     return int(found[1]) if found else 0
 
 
+_DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What Python makes of a file that is no state: Iceberg, which is asked then, says what it is."""
+
+
 def _read_state(catalogs: Catalogs, table: Any, location: str) -> _State:
     """A state by its file. Of this machine's files Python reads what is asked, which spares the JVM ten calls."""
     at = local(location)
     if at is not None and not at.endswith(".gz.metadata.json"):
-        # What Python cannot make out Iceberg says of it.
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError), _open_state(at) as file:
+        with suppress(*_DAMAGED), _open_state(at) as file:
             form = json.load(file)
             numbers = frozenset(int(s["snapshot-id"]) for s in form.get("snapshots", ()))
             return _State(str(form["table-uuid"]), _snapshot_number(form.get("current-snapshot-id")), numbers)
