@@ -87,7 +87,7 @@ class Commands(click.Group):
         except (ProjectError, ContractError, SettingsError) as error:
             raise CouldNotRun(_neutralize(str(error))) from error
         except click.ClickException as error:
-            error.message = _neutralize(error.message)
+            error.message = _neutralize(error.message)  # type: ignore[misc]
             raise
         except (click.exceptions.Exit, BrokenPipeError):
             raise

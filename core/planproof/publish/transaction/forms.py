@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ def read_form(cls: type[T], text: str, form: int | None = None) -> T:
 def _read_object(cls: type[T], value: Any, at: str) -> T:
     if not isinstance(value, Mapping):
         raise ValueError(f"{at.rstrip('.')} is {value!r}")
-    kinds = _get_kinds(cls)
+    kinds = _get_kinds(cast("Any", cls))
     known = {}
     for one in fields(cls):  # type: ignore[arg-type]
         if one.name in value:
