@@ -61,7 +61,7 @@ def read_baseline(file: Path) -> Counter[Key]:
     except OSError as error:
         raise ProjectError(f"{file}: cannot be read ({error.strerror or error}); --write-baseline writes it") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ProjectError(f"{file}: is no baseline of planproof; delete it, and --write-baseline writes one") from error
+        raise ProjectError(f"{file}: is no baseline of planproof; delete it: --write-baseline makes one") from error
 
 
 def drop_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:

@@ -3,8 +3,8 @@
 Parquet is read by column name, so the files fit wherever their columns stand. Each file's name holds the id of the job
 that staged it: undoing removes exactly those names, whatever other writers added meanwhile.
 
-A publish that died is undone until its very last step, `clean`, is written, also where all of its rows stand: nobody was
-told of them, and whoever runs the model again would add them once more.
+A publish that died is undone until its very last step, `clean`, is written, also where all of its rows stand: nobody
+was told of them, and whoever runs the model again would add them once more.
 """
 
 from __future__ import annotations
