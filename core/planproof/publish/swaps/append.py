@@ -4,7 +4,8 @@ Parquet is read by column name, so the files fit wherever their columns stand. E
 that staged it: undoing removes exactly those names, whatever other writers added meanwhile.
 
 A publish that died is undone until its very last step, `clean`, is written, also where all of its rows stand: nobody
-was told of them, and whoever runs the model again would add them once more.
+was told of them, and whoever runs the model again would add them once more. A column that came with them stays, and so
+do they.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Append:
         entry = publication.entry
         if entry.step == "clean":
             return True
-        if not publication.is_own or (entry.step == "files" and publication.is_exchanged()):
+        if not (publication.is_own or entry.columns) or (entry.step == "files" and publication.is_exchanged()):
             return False
         store = publication.store
         is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
