@@ -52,6 +52,19 @@ def test_only_what_is_new_fails(check, tmp_path):
     assert reports["shop.broken"]["details"]["known"][0].startswith("PP504 violated: id: promised int, found string")
 
 
+def test_what_was_not_checked_stays_in_the_baseline(check, tmp_path):
+    """`--select` with `--write-baseline` forgot what was known of all other models."""
+    file, models = tmp_path / "baseline.json", {"broken": BROKEN, "open": OPEN}
+    check(models, "--write-baseline", file)
+    part = check(models, "--select", "open", "--write-baseline", file)
+    assert f"wrote 2 findings to {file}, 1 of them of models that were not checked now" in " ".join(
+        "".join(part.output.split("\n")).split()
+    ), part.output
+    assert check(models, "--baseline", file).exit_code == 0
+    check({"broken": {"sql": "select 1 as id"}, "open": OPEN}, "--write-baseline", file)
+    assert [row["model"] for row in json.loads(file.read_text())["findings"]] == ["model.shop.open"]
+
+
 def test_another_column_is_new(check, tmp_path):
     file = tmp_path / "baseline.json"
     check({"broken": BROKEN}, "--write-baseline", file)

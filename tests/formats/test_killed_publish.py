@@ -3,6 +3,7 @@ the next publish does."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -95,3 +96,22 @@ def judge(there: Place, act: str, follow: str, where: str) -> None:
     assert [name for name in rest if follow == "recover" and f"`{name}`; " not in told] == [], f"{where}: {told}"
     assert Guard(there.other).recover(force=True) == [], where
     assert own(there.rows()) == found, where
+
+
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.faults)])
+def test_an_append_that_was_killed_is_added_once(every: int, place: Make) -> None:
+    """As Airflow's retry adds it: rows that nobody was told of are taken back, unless only the last step is left."""
+    at, taken_back = 12 if every > 1 else 0, 0
+    while kill(at, there := place("parquet", "append"), there.publish) is None:
+        stood = there.rows() == there.case.new
+        entries = [json.loads(path.read_text()) for path in there.home().glob(".planproof/journal/*.json")]
+        report = there.publish(Guard(there.other))
+        assert report.outcome == "published", said(report)
+        codes = [finding.code for finding in report.findings]
+        is_last = "clean" in [entry["step"] for entry in entries]
+        assert ("PP603" in codes) == is_last, (at, entries)
+        if entries and not is_last:
+            assert there.rows() == there.case.new, (at, entries)
+            taken_back += stood
+        at += every
+    assert taken_back > 0

@@ -27,14 +27,20 @@ Key = tuple[str, str, str, str]
 
 
 def write_baseline(file: Path, reports: Iterable[Report]) -> str:
-    """Writes what the reports of a check found, and says so. Raises `ProjectError`."""
+    """Writes what the reports of a check found, and says so. What the file holds of models that were not checked this
+    time, because they were not selected or not compiled, stays. Raises `ProjectError`."""
+    reports = list(reports)
     found = Counter(_key(report, f) for report in reports for f in report.findings if f.verdict is not Verdict.PROVED)
+    checked = {_name(report) for report in reports if report.outcome == "checked"}
+    kept = {key: count for key, count in read_baseline(file).items() if key[0] not in checked} if file.exists() else {}
+    found |= Counter(kept)
     names = ("model", "code", "column", "promised", "count")
     rows = [json.dumps(dict(zip(names, (*key, found[key]))), ensure_ascii=False) for key in sorted(found)]
     listed = ",\n".join(f"  {row}" for row in rows)
     output.write(file, f'{{"version": {_VERSION}, "findings": [\n{listed}\n]}}\n')
-    many = sum(found.values())
-    return f"wrote {many} {'finding' if many == 1 else 'findings'} to {file}"
+    many, rest = sum(found.values()), sum(kept.values())
+    of_others = f", {rest} of them of models that were not checked now" if rest else ""
+    return f"wrote {many} {'finding' if many == 1 else 'findings'} to {file}{of_others}"
 
 
 def read_baseline(file: Path) -> Counter[Key]:
@@ -55,7 +61,7 @@ def read_baseline(file: Path) -> Counter[Key]:
     except OSError as error:
         raise ProjectError(f"{file}: cannot be read ({error.strerror or error}); --write-baseline writes it") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ProjectError(f"{file}: is no baseline of planproof; --write-baseline writes one") from error
+        raise ProjectError(f"{file}: is no baseline of planproof; delete it: --write-baseline makes one") from error
 
 
 def drop_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:

@@ -2,6 +2,10 @@
 
 Parquet is read by column name, so the files fit wherever their columns stand. Each file's name holds the id of the job
 that staged it: undoing removes exactly those names, whatever other writers added meanwhile.
+
+A publish that died is undone until its very last step, `clean`, is written, also where all of its rows stand: nobody
+was told of them, and whoever runs the model again would add them once more. A column that came with them stays, and so
+do they.
 """
 
 from __future__ import annotations
@@ -48,18 +52,17 @@ class Append:
         entry = publication.entry
         if entry.step == "clean":
             return True
-        if entry.step == "files" and publication.is_exchanged():
+        if not (publication.is_own or entry.columns) or (entry.step == "files" and publication.is_exchanged()):
             return False
         store = publication.store
         is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
         return is_moved and publication.has_columns() and not self._list_elsewhere(publication)
 
     def finish(self, publication: JournaledPublication) -> None:
-        is_known = publication.stored(publication.entry.target) is not None
-        publication.step("clean")
-        if is_known:
+        if publication.stored(publication.entry.target) is not None:
             self._measure(publication)
         publication.discard()
+        publication.step("clean")
 
     def undo(self, publication: JournaledPublication) -> None:
         """The staging gets another name first: whoever is late finds no file there that he could still move.
