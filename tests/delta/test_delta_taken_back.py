@@ -54,6 +54,31 @@ def test_rows_that_others_take_back_right_after_the_commit_are_told(
     assert ((10, "ours") in rows(delta, name)) != is_told
 
 
+@pytest.mark.parametrize("how", ["append", "replace"])
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_they_are_told_where_the_table_is_gone(
+    delta: SparkSession, place: str, how: str, is_made_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from planproof.publish.kernel import Publish
+
+    name, tell = f"{place}.gone", Publish._tell_of_others
+    assert publish(delta, name, GOOD).outcome == "published"
+
+    def late(self: Any) -> None:
+        delta.sql(f"drop table {name}")
+        if is_made_again:
+            delta.sql(f"create table {name} using delta as {GOOD}")
+            delta.sql(f"insert into {name} values (99, 'theirs')")
+        tell(self)
+
+    monkeypatch.setattr(Publish, "_tell_of_others", late)
+    report = publish(delta, name, MORE, **(ADDED if how == "append" else {}))
+    assert report.outcome == "published", report.error
+    told = [f for f in report.findings if "took back or replaced rows of it right after" in (f.message or "")]
+    assert len(told) == 1, report.findings
+    assert delta.catalog.tableExists(name) == is_made_again
+
+
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("is_beside", [False, True])
 def test_what_is_said_of_the_table_after_a_publish_was_looked_at(

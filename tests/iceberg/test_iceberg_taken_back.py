@@ -37,6 +37,10 @@ ACTS = {
     ],
 }
 ACTS["compacted, and expired"] = [*ACTS["compacted"], *ACTS["expired"]]
+GONE = {
+    "dropped": ["drop table {t}"],
+    "made again": ["drop table {t}", "create table {t} using iceberg as select 9 as id, 'o' as s"],
+}
 UNDOING = [act for act in ACTS if act.startswith(("rolled", "set", "branch", "over", "made", "deleted"))]
 APPENDS: dict[str, Any] = {"materialized": "incremental", "incremental_strategy": "append"}
 
@@ -87,7 +91,7 @@ class Table:
         given = {"t": self.name, "c": catalog, "n": rest, "first": self.first, "base": self.base}
         session = self.spark.newSession()
         session.catalog.refreshTable(self.name)
-        for statement in ACTS[act]:
+        for statement in {**ACTS, **GONE}[act]:
             session.sql(statement.format(**given)).collect()
 
     def ids(self) -> list[int]:
@@ -111,6 +115,18 @@ def test_rows_that_others_take_back_right_after_the_commit_are_told(
     assert report.outcome == "published", report.error
     assert told(report) == (act in UNDOING), report.findings
     assert ({10, 11} <= set(table.ids())) != (act in UNDOING)
+
+
+@pytest.mark.parametrize("strategy", ["append", "table"])
+@pytest.mark.parametrize("act", ["dropped", "made again"])
+def test_they_are_told_where_the_table_is_gone(
+    place_by_either: str, iceberg: Any, act: str, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(iceberg, f"{place_by_either}.t", monkeypatch)
+    table.act_after_commit(act)
+    report = table.publish(strategy)
+    assert (report.outcome, told(report)) == ("published", True), report.findings
+    assert iceberg.catalog.tableExists(table.name) == (act == "made again")
 
 
 @pytest.mark.parametrize("act", ["rolled back", "inserted"])

@@ -287,7 +287,8 @@ class Transaction(Protocol):
         """Whether the table, read anew, has the change."""
 
     def find_undoing(self) -> str | None:
-        """The snapshot by which others have taken back, or replaced, rows of the change that was committed."""
+        """The snapshot by which others have taken back, or replaced, rows of the change that was committed; an empty
+        text where its name is no table's any more, or another one's."""
 
     def is_alone(self) -> bool:
         """Whether nobody else has changed rows since the change was opened, up to now; it has been committed."""

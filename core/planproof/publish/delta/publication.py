@@ -333,9 +333,10 @@ class DeltaPublication(WrittenTable):
         return version == self._version == self.base.version + 1
 
     def find_undoing(self) -> str | None:
-        if self.tables.state(self.base.location).version == self._version:
-            return None
-        version = self.staged.find_undoing()
+        is_last = self.tables.state(self.base.location).version == self._version
+        if not self.is_committed():
+            return ""
+        version = None if is_last else self.staged.find_undoing()
         return None if version is None else f"version {version}"
 
     def _tidy(self) -> None:

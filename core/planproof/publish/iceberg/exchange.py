@@ -62,6 +62,10 @@ class Exchange(IcebergPublication):
         if self.notebook.is_evicted():
             raise Evicted(self.entry.model)
 
+    def find_undoing(self) -> str | None:
+        """None: the name by which the transaction knows its table is not the table's any more."""
+        return None
+
     def settle(self) -> Ending:
         if self.entry.step != "exchange":
             return super().settle()

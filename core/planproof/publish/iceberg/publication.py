@@ -156,7 +156,7 @@ class IcebergPublication(NotedPublication):
 
     def find_undoing(self) -> str | None:
         snapshot = self.transaction.find_undoing()
-        return None if snapshot is None else f"snapshot {snapshot}"
+        return snapshot and f"snapshot {snapshot}"
 
     def delete_staged(self) -> None:
         self.transaction.discard()

@@ -149,7 +149,8 @@ class NotedPublication(ABC):
 
     @abstractmethod
     def find_undoing(self) -> str | None:
-        """What others have made of the table right after the commit, where that took back or replaced rows of it."""
+        """What others have made of the table right after the commit, where that took back or replaced rows of it; an
+        empty text where they dropped the table, or made it anew."""
 
     @abstractmethod
     def is_alone(self) -> bool:

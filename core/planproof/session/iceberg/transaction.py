@@ -414,8 +414,10 @@ class IcebergTransaction:
         with translate_errors():
             now, ours = self._target.current_metadata(), self._transaction.currentMetadata()
             has_changed = self._replaces or any(own.rows or own.deleted for own in self._own_snapshots())
-            if now is None or now.uuid() != ours.uuid() or not has_changed:
+            if not has_changed:
                 return None
+            if now is None or now.uuid() != ours.uuid():
+                return ""
             own = {path for one in self._own_snapshots() for path, _ in one.data}
             return history.find_undoing(self._catalogs, self._io, own, ours, self._base, now)
 
