@@ -51,7 +51,8 @@ STAGINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What `Guard.publish` was asked for; with `keys` what was staged is compared by them, and not published."""
+    """What `Guard.publish` was asked for; with `keys` what was staged is compared by them, and not published. `moved`:
+    it was staged before, and others have changed the table."""
 
     model: Model
     full_refresh: bool
@@ -59,6 +60,7 @@ class _Asked:
     tests: Tests | None = None
     keys: tuple[str, ...] = ()
     existed: bool | None = None
+    moved: bool = False
 
 
 class _Settled(NamedTuple):
@@ -126,6 +128,7 @@ class Guard:
             except Moved as moved:
                 # The other writer's rows stay. The model was staged without them, and is staged anew.
                 replaces = replaces or moved.replaces
+                asked = replace(asked, moved=True)
             analyzed = None
         return self._report_work(model, self._give_way)
 
@@ -190,6 +193,7 @@ class Guard:
         # A table that is staged from its analyzed plan is planned when it is written.
         examined = self._examine(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
+            self._refuse_changed(asked, draft)
             return draft.report("rejected")
         format = format_of(self.session, model)
 
@@ -229,6 +233,24 @@ class Guard:
         examined = examine(draft, planned, spark).examined
         draft.add(find_swapped_views(draft))
         return examined
+
+    def _refuse_changed(self, asked: _Asked, draft: Draft) -> None:
+        """Raises `Refused` where others have changed the target, or taken it away, since the query was compiled, which
+        may read it, or ask for the columns that it had: the model is not to blame."""
+        try:
+            if asked.moved:
+                raise Refused(
+                    f"{asked.model.name} was changed by other writers while its rows were staged, and its query, which "
+                    "Spark had accepted, does not fit any more. Nothing was published; compile and run the model again",
+                    transient=True,
+                )
+            if asked.existed:
+                format = format_of(self.session, asked.model)
+                target = format.target(format.names(asked.model, self.run, next(self._tries)))
+                _refuse_unknown(asked, target, appeared=False)
+        except Refused:
+            draft.forget_violations()
+            raise
 
     def _read_again(self, examined: Examined, names: Names) -> Examined:
         """What a query of its own target reads, now that nobody else publishes to it. Raises `Refused` where the query

@@ -290,6 +290,29 @@ def test_maintenance_by_procedures(
     assert unnamed(iceberg, name) == []
 
 
+def test_a_query_that_fitted_before_others_changed_the_table_is_not_to_blame(
+    table: str, guard: Guard, iceberg: Any, monkeypatch: Any
+) -> None:
+    iceberg.sql(f"alter table {table} add column x int")
+    other, own = iceberg.newSession(), f"select id + coalesce(x, 10) as id, day, 1 as x from {table}"
+    given = Model(table, own, file_format="iceberg", materialized="incremental", incremental_strategy="append")
+    with meanwhile(monkeypatch, guard, "staged", lambda: other.sql(f"alter table {table} drop column x")):
+        report = guard.publish(given)
+    assert (report.outcome, report.details.transient) == ("failed", True), said(report)
+    assert "violated" not in {f.verdict for f in report.findings}, said(report)
+    assert held(iceberg, table) == [(1, "a"), (2, "b")]
+
+
+def test_a_query_for_a_table_that_is_gone_since_is_not_to_blame(lake: str, guard: Guard) -> None:
+    """dbt takes the columns of its INSERT from the table: where that is gone, it names none."""
+    sql = "with n as (select 2 as id) select from n"
+    given = Model(f"{lake}.gone", sql, file_format="iceberg", materialized="incremental", incremental_strategy="append")
+    report = guard.publish(given, existed=True)
+    assert (report.outcome, report.details.transient) == ("failed", True), said(report)
+    assert "has disappeared since the model was compiled" in str(report.error)
+    assert "violated" not in {f.verdict for f in report.findings}, said(report)
+
+
 # --- what becomes of the table --------------------------------------------------------------------------------------
 
 _OTHERS = {

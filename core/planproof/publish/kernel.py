@@ -212,11 +212,10 @@ class Publish(Generic[P]):
     def _refuse_changed(self) -> None:
         """After an audit that failed: a staging of a table that somebody altered meanwhile says nothing of the
         model."""
-        draft = self.job.draft
         try:
             self.steps.format.refuse_changed(self.publication)
         except Refused:
-            draft.findings = [f for f in draft.findings if f.verdict is not Verdict.VIOLATED]
+            self.job.draft.forget_violations()
             raise
 
     def _publish_good_rows(self) -> bool:
