@@ -361,8 +361,9 @@ class _Clause:
         shown = frozenset(c.id for c in self.plan.output)
         if over.of_sets:
             over.refuse_expanded(key.child, shown, node, ctx)
+        unseen = over.of_sets and ctx.lacks("sorting grouping sets by what is not shown")
         for column in key.child.walk():
-            if isinstance(column, Column) and column.id not in shown and column not in over.keys:
+            if isinstance(column, Column) and column.id not in shown and (unseen or column not in over.keys):
                 raise make_missing_output_error(column, block.items, node, block.ctx)
         if over.of_sets:
             over.refuse_computed_grouping(key.child, node, ctx)
