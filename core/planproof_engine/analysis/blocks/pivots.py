@@ -46,13 +46,12 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
     # row.
     picked = _is_picked([a for _, a in aggregates])
-    if not picked:
-        for expr in bound:
-            _refuse_foldable(expr, node, ctx)
     made: list[Column] = []
     values = [_bind_value(v, keys, ctx) for v in node.values]
     for group in groups:
         refuse_group(group, node, env)
+    for expr in () if picked else bound:
+        _refuse_foldable(expr, node, ctx)
     for name, _ in values:
         for own, aggregate in aggregates:
             shown = name if len(aggregates) == 1 else f"{name}_{own}"
