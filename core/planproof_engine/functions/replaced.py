@@ -21,8 +21,8 @@ _SEEDED_OR_ZONED = frozenset((
     "to_unix_timestamp", "to_xml", "try_to_date", "try_to_timestamp", "uniform", "unix_timestamp", "uuid",
 ))  # fmt: skip
 _HAND_ON = frozenset((
-    "array", "case", "coalesce", "current_timestamp", "if", "ifnull", "is null", "map", "named_struct", "now", "nvl",
-    "struct", "when",
+    "<", "<=", "<=>", "=", ">", ">=", "array", "case", "coalesce", "current_timestamp", "if", "ifnull", "in", "is null",
+    "isnotnull", "isnull", "map", "named_struct", "now", "nvl", "struct", "when",
 ))  # fmt: skip
 
 

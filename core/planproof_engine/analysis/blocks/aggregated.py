@@ -224,7 +224,7 @@ class Aggregated:
             self._refuse_nested(expr, node, ctx)
             self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
-        for value in (v for e in expr.walk() if isinstance(e, InSubquery) for v in e.values):
+        for value in (v for e in _list_outside(expr) if isinstance(e, InSubquery) for v in e.values):
             # What HAVING itself cannot name is told before what its subqueries cannot.
             transform_down(value, lambda e: self._change(e, shown, node, ctx))
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
@@ -250,10 +250,8 @@ class Aggregated:
             )
 
     def _change(self, e: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> Expr | None:
-        if isinstance(e, Column) and self._waits and e in self.keys:
-            return self._find_by_name(e, node, ctx)
         if isinstance(e, Column) and e.id in shown:
-            return e
+            return self._find_shown(e, node, ctx)
         if self.of_sets and isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         if self.of_sets and not is_aggregate(e):
@@ -275,6 +273,10 @@ class Aggregated:
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
+
+    def _find_shown(self, column: Column, node: q.Node, ctx: Context) -> Column:
+        """A column of the output; a key is looked up by its name where the condition as a whole waits for later rules."""
+        return self._find_by_name(column, node, ctx) if self._waits and column in self.keys else column
 
     def _find_negated(self, e: Expr) -> Expr | None:
         """`x NOT BETWEEN y AND z`, which says its operand in no text of its own."""
@@ -300,7 +302,7 @@ class Aggregated:
             self.extended = True
             return self._named[e.id].child
         sorts = not having and ctx.lacks("sorting grouping sets by what is not shown")
-        if sorts or e not in self.keys:
+        if sorts or self._waits or e not in self.keys:
             return self._find_by_name(e, node, ctx)
         computed = self._find_output(e)
         self.extended |= having and computed is None

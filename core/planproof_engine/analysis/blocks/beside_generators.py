@@ -28,6 +28,7 @@ from planproof_engine.expr import (
     GetFieldOfElements,
     InSubquery,
     Lambda,
+    Literal,
     ScalarSubquery,
     Window,
 )
@@ -46,7 +47,9 @@ def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.N
         return item
     if output_name(transform_up(item.child, _drop_aliases)) == output_name(item.child):
         return item
-    calls = Calls(frozenset(list_called(nodes)), conf.before("4.0"))
+    named = {*list_called(nodes), *(() if conf.before("4.0") else ("between",))}
+    starred = any(any(node.find_all(q.Star)) for node in nodes)
+    calls = Calls(frozenset(named), conf.before("4.0"), starred)
     taken = min(count_rounds(g.call, {}, calls) for g in generators)
     made = {c.id: taken + 1 for g in generators for c in g.columns}
     if count_rounds(item.child, made, calls) <= taken:
@@ -81,10 +84,12 @@ def _drop_aliases(expr: Expr) -> Expr:
 @dataclass(frozen=True, slots=True)
 class Calls:
     """Which functions are called by their names, for which `ResolveFunctions` looks, and whether a round of it resolves
-    no call within another one, as before Spark 4.0."""
+    no call within another one, as before Spark 4.0. `starred`: there is a star, which takes the first round of
+    `ResolveReferences`; names are looked up in the next."""
 
     named: frozenset[str] = frozenset()
     one_by_one: bool = False
+    starred: bool = False
 
 
 def count_rounds(expr: Expr, made: Mapping[int, int], calls: Calls = Calls()) -> int:
@@ -96,11 +101,13 @@ def count_rounds(expr: Expr, made: Mapping[int, int], calls: Calls = Calls()) ->
 def _count_halves(expr: Expr, made: Mapping[int, int], calls: Calls) -> int:
     """Twice the rounds; one more where the last of them makes a call, for which a rule that comes before waits."""
     if isinstance(expr, Column):
-        return 2 * made.get(expr.id, 0)
+        return 2 * made.get(expr.id, int(calls.starred and expr.span is not None))
     if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
         return 2
     if isinstance(expr, Call) and is_called(expr, calls.named) and not is_made_anew(expr):
         return _count_halves_of_call(expr, made, calls)
+    if isinstance(expr, Literal):
+        return 2 * _is_cast(expr)
     inner = max((_count_halves(child, made, calls) for child in expr.children), default=0)
     if isinstance(expr, Cast):
         return max(inner, 2 * (not expr.written or _needs_zone(expr.child.type, expr.type, calls.one_by_one)))
@@ -110,8 +117,7 @@ def _count_halves(expr: Expr, made: Mapping[int, int], calls: Calls) -> int:
 
 
 def _takes_part(expr: Expr) -> bool:
-    """Whether it is a part of a value, which `ResolveReferences` finds before functions are (`UnresolvedExtractValue`).
-    """
+    """Whether it is a part of a value (`UnresolvedExtractValue`), which is found before functions are."""
     of_call = isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
     return of_call or isinstance(expr, (GetField, GetFieldOfElements))
 
@@ -119,18 +125,31 @@ def _takes_part(expr: Expr) -> bool:
 def _find_round(call: Call, made: Mapping[int, int], calls: Calls) -> int:
     """The round that finds the function of a call: that in which its arguments are there."""
     given = (a.child if isinstance(a, Cast) and not a.written else a for a in call.args if not isinstance(a, Lambda))
+    given = (a for a in given if not isinstance(a, Literal))
     return (max((_count_halves(a, made, calls) for a in given), default=0) + calls.one_by_one) // 2
 
 
 def _count_halves_of_call(call: Call, made: Mapping[int, int], calls: Calls) -> int:
     """A call that waits for its arguments as they were written, and then for what rules do to it: casts that coercion
     adds, time zones of these, and lambdas."""
-    cast = [a for a in call.args if isinstance(a, Cast) and not a.written]
+    cast = [*filter(_is_cast, call.args)]
     made_in = _find_round(call, made, calls)
-    if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast):
+    if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast if isinstance(a, Cast)):
         return 2 * made_in + 4
-    compares = any(isinstance(a, Lambda) for a in call.args) or call.function.name == "array_sort"  # Without a lambda it has its own.
-    return 2 * made_in + (2 if cast or compares or _is_zoned(call) else 1)
+    # What stands for it is cast, and not its arguments; structs are compared whatever their fields are called.
+    types = {type(a.type) if isinstance(a.type, dt.Struct) else a.type for a in call.args}
+    mixed = call.function.name == "between" and len(types) > 1
+    compares = (
+        any(isinstance(a, Lambda) for a in call.args) or call.function.name == "array_sort"
+    )  # Without a lambda it has its own.
+    return 2 * made_in + (2 if cast or mixed or compares or _is_zoned(call) else 1)
+
+
+def _is_cast(expr: Expr) -> bool:
+    """Whether type coercion casts it; of a NULL only the type is left."""
+    if isinstance(expr, Literal):
+        return expr.value is None and expr.type != dt.VOID
+    return isinstance(expr, Cast) and not expr.written
 
 
 def _is_zoned(call: Call) -> bool:

@@ -15,7 +15,18 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, drop_alias, fresh_id, is_aggregate
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    column_of,
+    drop_alias,
+    fresh_id,
+    is_aggregate,
+)
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
