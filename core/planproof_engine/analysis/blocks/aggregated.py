@@ -275,7 +275,7 @@ class Aggregated:
         return None
 
     def _find_shown(self, column: Column, node: q.Node, ctx: Context) -> Column:
-        """A column of the output; a key is looked up by its name where the condition as a whole waits for later rules."""
+        """A column of the output; a key goes by its name where the condition as a whole waits for later rules."""
         return self._find_by_name(column, node, ctx) if self._waits and column in self.keys else column
 
     def _find_negated(self, e: Expr) -> Expr | None:
