@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.expr import Call, Cast, Expr, InSubquery, Literal
-from planproof_engine.functions.names import OF_GRAMMAR
+from planproof_engine.functions.names import OF_GRAMMAR, OF_PARSER
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.sql import nodes as q
 
@@ -73,8 +73,5 @@ def _is_of_grammar(call: q.Call) -> bool:
     return isinstance(call, q.SpecialCall) and call.form in OF_GRAMMAR
 
 
-_OF_PARSER = ("any_value", "first", "last")
-
-
 def _is_of_parser(call: q.Call) -> bool:
-    return _is_of_grammar(call) or (call.over is None and str(call.name).lower() in _OF_PARSER)
+    return _is_of_grammar(call) or (call.over is None and str(call.name).lower() in OF_PARSER)

@@ -32,6 +32,7 @@ from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
 from planproof_engine.functions.families.rules import is_foldable, is_null
+from planproof_engine.functions.names import LEFT_BY_PIVOT
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -118,7 +119,7 @@ def _refuse_foldable(aggregate: Expr, node: q.Node, ctx: Context) -> None:
     in an `if` for the rows of a value. Those of `percentile_approx` are left alone, and what is no argument to Spark.
     """
     for found in aggregate.walk():
-        if is_aggregate(found) and isinstance(found, Call) and found.function.name not in _LEFT_ALONE:
+        if is_aggregate(found) and isinstance(found, Call) and found.function.name not in LEFT_BY_PIVOT:
             args = [Column(fresh_id(), "", a.type, True) for a in found.args]
             try:
                 call(found.function.name, args, ctx, node)
@@ -127,9 +128,6 @@ def _refuse_foldable(aggregate: Expr, node: q.Node, ctx: Context) -> None:
                     raise
             except Unknown:
                 pass
-
-
-_LEFT_ALONE = ("approx_percentile", "percentile_approx")
 
 
 def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
