@@ -155,6 +155,10 @@ def release(version: str) -> tuple[int, ...]:
 
 OF_GRAMMAR = frozenset({"overlay", "struct", "substring", "trim"})
 """Functions of which Spark's parser makes expressions at once, where they are written in a form of their own."""
+OF_PARSER = ("any_value", "first", "last")
+"""Functions that are grammar in any form, so that the parser makes their expressions, too."""
+LEFT_BY_PIVOT = ("approx_percentile", "percentile_approx")
+"""Aggregate functions whose constants PIVOT leaves as they are."""
 OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
 """The operators that the parser itself makes of booleans: no rule has to resolve them."""
 

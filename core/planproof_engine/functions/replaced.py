@@ -16,12 +16,13 @@ from planproof_engine.records import evolve
 _SEEDED_OR_ZONED = frozenset((
     "cast", "curdate", "current_date", "current_time", "date_format", "date_part", "date_trunc", "datepart",
     "from_csv", "from_json", "from_unixtime", "from_xml", "hour", "localtimestamp", "make_timestamp", "minute",
-    "months_between", "rand", "randn", "random", "randstr", "second", "sequence", "shuffle", "to_csv", "to_date",
-    "to_json", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "to_xml",
-    "try_to_date", "try_to_timestamp", "uniform", "unix_timestamp", "uuid",
+    "months_between", "rand", "randn", "random", "randstr", "second", "sequence", "shuffle", "timestampadd",
+    "timestampdiff", "to_csv", "to_date", "to_json", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz",
+    "to_unix_timestamp", "to_xml", "try_to_date", "try_to_timestamp", "uniform", "unix_timestamp", "uuid",
 ))  # fmt: skip
 _HAND_ON = frozenset((
-    "array", "case", "coalesce", "if", "ifnull", "is null", "map", "named_struct", "nvl", "struct", "when",
+    "<", "<=", "<=>", "=", ">", ">=", "array", "case", "coalesce", "current_timestamp", "if", "ifnull", "in", "is null",
+    "isnotnull", "isnull", "map", "named_struct", "now", "nvl", "struct", "when",
 ))  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def is_zoned(call: Call) -> bool | None:
     return None if name not in _HAND_ON and any(e.type in moments for e in (call, *call.args)) else False
 
 
-_OF_MOMENTS = frozenset(("+", "-", "date_add", "date_sub"))
+_OF_MOMENTS = frozenset(("+", "-", "date_add", "date_sub", "subtract_dates", "subtract_timestamps"))
 
 
 def is_made_anew(call: Call) -> bool:

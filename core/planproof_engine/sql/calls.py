@@ -104,7 +104,9 @@ def window_spec(c: Cursor) -> q.Window:
 
 def _subtracts(c: Cursor) -> bool:
     """Whether a hyphen behind the name of a window can only be a minus: what follows it is more than a name."""
-    return c.peek(2) in ("CASE", "INTERVAL") or c.peek(3) in ("(", "STRING_LITERAL", *NUMBERS)
+    if c.peek(2) == "CASE":
+        return c.peek(3) not in ("WHEN", "AS", "FROM", ")")
+    return c.peek(2) == "INTERVAL" or c.peek(3) in ("(", "STRING_LITERAL", *NUMBERS)
 
 
 def _frame(c: Cursor) -> q.WindowFrame:

@@ -72,15 +72,18 @@ class Spark:
         try:
             analyzed = self.spark.sql(query)._jdf.queryExecution().analyzed()
         except Exception as error:  # whatever Spark says is its answer
-            said = re.search(r"\[([A-Z_0-9]+(\.[A-Z_0-9]+)?)\]", str(error))
-            condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", lambda: None)
-            return Answer(
-                refused=condition() or (said.group(1) if said else type(error).__name__), message=str(error)[:400]
-            )
+            return Answer(refused=condition_of(error), message=str(error)[:400])
         fields = json.loads(analyzed.schema().json())["fields"]
         output = analyzed.output()
         relations = [output.apply(at).qualifier().mkString(".") or None for at in range(len(fields))]
         return Answer([(r, f["name"], _plain(f["type"]), f["nullable"]) for r, f in zip(relations, fields)])
+
+
+def condition_of(error: Exception) -> str:
+    """The condition of what Spark raised; the name of the exception where it has none."""
+    said = re.search(r"\[([A-Z_0-9]+(\.[A-Z_0-9]+)?)\]", str(error))
+    condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", lambda: None)
+    return condition() or (said.group(1) if said else type(error).__name__)
 
 
 def _json_type(spark: Any, text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
+from planproof_engine.analysis.blocks.called import calls_function, waits_for_rules
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
@@ -36,7 +37,6 @@ from planproof_engine.expr import (
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
-from planproof_engine.functions.names import OF_GRAMMAR
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import (
     Aggregate,
@@ -186,6 +186,7 @@ class Aggregated:
     _heads: set[object] = field(default_factory=set)
     _shown: frozenset[int] | None = None
     _made: frozenset[int] | None = None
+    _waits: bool = False
 
     def _find_output(self, expr: Expr) -> Column | None:
         """The output that has the expression's value."""
@@ -218,11 +219,12 @@ class Aggregated:
         if self.of_sets and ctx.clause != "HAVING":
             check_grouping_calls([expr], self.keys, node, ctx)
         self.refuse_computed(expr, operator, ctx)
+        self._waits = self.of_sets and ctx.clause == "HAVING" and waits_for_rules(expr, node, ctx)
         if self.of_sets:
             self._refuse_nested(expr, node, ctx)
             self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
-        for value in (v for e in expr.walk() if isinstance(e, InSubquery) for v in e.values):
+        for value in (v for e in _list_outside(expr) if isinstance(e, InSubquery) for v in e.values):
             # What HAVING itself cannot name is told before what its subqueries cannot.
             transform_down(value, lambda e: self._change(e, shown, node, ctx))
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
@@ -249,7 +251,7 @@ class Aggregated:
 
     def _change(self, e: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
-            return e
+            return self._find_shown(e, node, ctx)
         if self.of_sets and isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         if self.of_sets and not is_aggregate(e):
@@ -272,6 +274,10 @@ class Aggregated:
             self._check_outer(e, shown, node, ctx)
         return None
 
+    def _find_shown(self, column: Column, node: q.Node, ctx: Context) -> Column:
+        """A column of the output; a key goes by its name where the condition as a whole waits for later rules."""
+        return self._find_by_name(column, node, ctx) if self._waits and column in self.keys else column
+
     def _find_negated(self, e: Expr) -> Expr | None:
         """`x NOT BETWEEN y AND z`, which says its operand in no text of its own."""
         if not isinstance(e, Call) or e.function.name != "not" or getattr(e.args[0], "span", None) != e.span:
@@ -286,15 +292,17 @@ class Aggregated:
         """
         having = ctx.clause == "HAVING"
         if not isinstance(e, Column):
+            if self._waits and e in self.keys:
+                return None
             if having and e in self.keys:
                 return self._resolve_having_key(e, node, ctx)
-            repeats = having and isinstance(e, Call) and (holds_aggregate(e) or not _calls_function(e, node))
+            repeats = having and isinstance(e, Call) and (holds_aggregate(e) or not calls_function(e, node))
             return self._find_output(e) if repeats else None
         if e.id in self._named:
             self.extended = True
             return self._named[e.id].child
         sorts = not having and ctx.lacks("sorting grouping sets by what is not shown")
-        if sorts or e not in self.keys:
+        if sorts or self._waits or e not in self.keys:
             return self._find_by_name(e, node, ctx)
         computed = self._find_output(e)
         self.extended |= having and computed is None
@@ -365,7 +373,7 @@ class Aggregated:
         and nothing is cast (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so the names in such a key
         mean what the Aggregate gives."""
         computed = self._find_output(key)
-        if not (_calls_function(key, node) or any(map(_is_made_later, key.walk()))):
+        if not (calls_function(key, node) or any(map(_is_made_later, key.walk()))):
             self.extended |= computed is None
             return computed or key
         return transform_down(key, lambda e: self._find_by_name(e, node, ctx) if isinstance(e, Column) else None)
@@ -397,17 +405,6 @@ class Aggregated:
             if column not in self.keys and column.id not in shown:
                 text = f"Resolved attribute(s) `{column.name}` missing from the aggregation."
                 raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
-
-
-def _calls_function(expr: Expr, node: q.Node) -> bool:
-    """Whether the expression holds a function that `node` calls by its name, and not operators alone."""
-    called = {_last_part(str(call.name)) for call in node.find_all(q.Call) if not _is_of_grammar(call)}
-    calls = (e for e in expr.walk() if isinstance(e, Call))
-    return any(not called.isdisjoint(map(_last_part, (e.function.name, e.shown))) for e in calls)
-
-
-def _last_part(name: str) -> str:
-    return name[name.rfind(".") + 1 :].lower()
 
 
 def _list_outside(expr: Expr) -> Iterator[Expr]:
@@ -463,11 +460,6 @@ def check_grouping_calls(items: Sequence[Expr], keys: Keys, node: q.Node, ctx: C
                 "Columns of grouping_id do not match the grouping columns.",
                 node,
             )
-
-
-def _is_of_grammar(call: q.Call) -> bool:
-    """Whether Spark's parser makes an expression of the call, and no name of a function that is still to be found."""
-    return isinstance(call, q.SpecialCall) and call.form in OF_GRAMMAR
 
 
 def _is_made_later(e: Expr) -> bool:

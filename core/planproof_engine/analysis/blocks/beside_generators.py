@@ -4,14 +4,16 @@ An item gets its name once all in it is resolved (`ResolveAliases`). A generator
 is resolved itself (`ExtractGenerator`), and on that occasion the aliases within the other items go: an item that was
 not resolved by then is called `struct(a)` and not `struct(a AS b)`. Spark's analyzer works in rounds, and what takes
 another round is known: casts that coercion adds, time zones and seeds, lambdas, subqueries and windows. Spark 4.3
-leaves an item alone that is not resolved one round later.
+leaves the arguments of a call alone whose function is not found by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from planproof_engine import types as dt
+from planproof_engine.analysis.blocks.called import is_called, list_called
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
@@ -22,34 +24,49 @@ from planproof_engine.expr import (
     Column,
     Exists,
     Expr,
+    GetField,
+    GetFieldOfElements,
     InSubquery,
     Lambda,
+    Literal,
     ScalarSubquery,
     Window,
 )
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
 from planproof_engine.expr.rewrite import transform_up
-from planproof_engine.functions.replaced import is_zoned
+from planproof_engine.functions.replaced import is_made_anew, is_zoned
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
 
 
-def rename_item(item: Expr, generators: Sequence[Generated], conf: Conf) -> Expr:
-    """The item under the name that it has beside the generators."""
+def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.Node], conf: Conf) -> Expr:
+    """The item under the name that it has beside the generators. `nodes` are all items as they were written."""
     if not isinstance(item, Alias) or item.explicit:
         return item
-    bare = transform_up(item.child, _drop_aliases)
-    name = output_name(bare)
-    if bare is item.child or name == output_name(item.child):
+    if output_name(transform_up(item.child, _drop_aliases)) == output_name(item.child):
         return item
-    taken = min(count_rounds(g.call, {}) for g in generators)
-    rounds = count_rounds(item.child, {c.id: taken + 1 for g in generators for c in g.columns})
-    if rounds > 1 and rounds > taken and not conf.before("4.1"):
-        if taken or conf.before("4.3"):
-            raise Unknown("the name of an item beside a generator")
+    named = {*list_called(nodes), *(() if conf.before("4.0") else ("between",))}
+    starred = any(any(node.find_all(q.Star)) for node in nodes)
+    calls = Calls(frozenset(named), conf.before("4.0"), starred)
+    taken = min(count_rounds(g.call, {}, calls) for g in generators)
+    made = {c.id: taken + 1 for g in generators for c in g.columns}
+    if count_rounds(item.child, made, calls) <= taken:
         return item
-    return evolve(item, name=name) if rounds > taken else item
+
+    def waits(part: Expr) -> bool:
+        return isinstance(part, Call) and is_called(part, calls.named) and _find_round(part, made, calls) > taken
+
+    old, new = (output_name(_trim(item.child, kept)) for kept in (lambda _: False, waits))
+    if old != new and not conf.before("4.1") and conf.before("4.3"):
+        raise Unknown("the name of an item beside a generator")
+    return evolve(item, name=old if conf.before("4.3") else new)
+
+
+def _trim(expr: Expr, kept: Callable[[Expr], bool]) -> Expr:
+    """The expression without the names of its parts, but for those of what is `kept`."""
+    return expr if kept(expr) else _drop_aliases(replace_parts(expr, Expr, lambda part: _trim(part, kept)))
 
 
 def _drop_aliases(expr: Expr) -> Expr:
@@ -64,27 +81,82 @@ def _drop_aliases(expr: Expr) -> Expr:
     return replace_parts(expr, Expr, drop)
 
 
-def count_rounds(expr: Expr, made: Mapping[int, int]) -> int:
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Which functions are called by their names, for which `ResolveFunctions` looks, and whether a round of it resolves
+    no call within another one, as before Spark 4.0. `starred`: there is a star, which takes the first round of
+    `ResolveReferences`; names are looked up in the next."""
+
+    named: frozenset[str] = frozenset()
+    one_by_one: bool = False
+    starred: bool = False
+
+
+def count_rounds(expr: Expr, made: Mapping[int, int], calls: Calls = Calls()) -> int:
     """After how many rounds of the analyzer the expression is resolved: 0 where the first one does it. `made` says when
     the columns of the generators are there."""
+    return _count_halves(expr, made, calls) // 2
+
+
+def _count_halves(expr: Expr, made: Mapping[int, int], calls: Calls) -> int:
+    """Twice the rounds; one more where the last of them makes a call, for which a rule that comes before waits."""
     if isinstance(expr, Column):
-        return made.get(expr.id, 0)
+        return 2 * made.get(expr.id, int(calls.starred and expr.span is not None))
     if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
-        return 1
-    inner = max((count_rounds(child, made) for child in expr.children), default=0)
+        return 2
+    if isinstance(expr, Call) and is_called(expr, calls.named) and not is_made_anew(expr):
+        return _count_halves_of_call(expr, made, calls)
+    if isinstance(expr, Literal):
+        return 2 * _is_cast(expr)
+    inner = max((_count_halves(child, made, calls) for child in expr.children), default=0)
     if isinstance(expr, Cast):
-        return max(inner, int(not expr.written or _needs_zone(expr.child.type, expr.type)))
-    if isinstance(expr, Window):
-        return inner + 1
-    if not isinstance(expr, Call):
-        return inner
-    if any(isinstance(arg, Lambda) for arg in expr.args):
-        given = max((count_rounds(arg, made) for arg in expr.args if not isinstance(arg, Lambda)), default=0)
-        return max(inner, given + 1)
-    zoned = is_zoned(expr)
+        return max(inner, 2 * (not expr.written or _needs_zone(expr.child.type, expr.type, calls.one_by_one)))
+    if isinstance(expr, Window) or (isinstance(expr, Call) and (is_made_anew(expr) or _is_zoned(expr))):
+        return inner // 2 * 2 + 2
+    return (inner + 1) // 2 * 2 if _takes_part(expr) else inner
+
+
+def _takes_part(expr: Expr) -> bool:
+    """Whether it is a part of a value (`UnresolvedExtractValue`), which is found before functions are."""
+    of_call = isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
+    return of_call or isinstance(expr, (GetField, GetFieldOfElements))
+
+
+def _find_round(call: Call, made: Mapping[int, int], calls: Calls) -> int:
+    """The round that finds the function of a call: that in which its arguments are there."""
+    given = (a.child if isinstance(a, Cast) and not a.written else a for a in call.args if not isinstance(a, Lambda))
+    given = (a for a in given if not isinstance(a, Literal))
+    return (max((_count_halves(a, made, calls) for a in given), default=0) + calls.one_by_one) // 2
+
+
+def _count_halves_of_call(call: Call, made: Mapping[int, int], calls: Calls) -> int:
+    """A call that waits for its arguments as they were written, and then for what rules do to it: casts that coercion
+    adds, time zones of these, and lambdas."""
+    cast = [*filter(_is_cast, call.args)]
+    made_in = _find_round(call, made, calls)
+    if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast if isinstance(a, Cast)):
+        return 2 * made_in + 4
+    # What stands for it is cast, and not its arguments; structs are compared whatever their fields are called.
+    types = {type(a.type) if isinstance(a.type, dt.Struct) else a.type for a in call.args}
+    mixed = call.function.name == "between" and len(types) > 1
+    compares = (
+        any(isinstance(a, Lambda) for a in call.args) or call.function.name == "array_sort"
+    )  # Without a lambda it has its own.
+    return 2 * made_in + (2 if cast or mixed or compares or _is_zoned(call) else 1)
+
+
+def _is_cast(expr: Expr) -> bool:
+    """Whether type coercion casts it; of a NULL only the type is left."""
+    if isinstance(expr, Literal):
+        return expr.value is None and expr.type != dt.VOID
+    return isinstance(expr, Cast) and not expr.written
+
+
+def _is_zoned(call: Call) -> bool:
+    zoned = is_zoned(call)
     if zoned is None:
-        raise Unknown(f"what Spark calls {expr.function.name} beside a generator")
-    return inner + zoned
+        raise Unknown(f"what Spark calls {call.function.name} beside a generator")
+    return zoned
 
 
 _ZONED = frozenset(
@@ -97,13 +169,15 @@ _ZONED = frozenset(
 )
 
 
-def _needs_zone(old: dt.DataType, new: dt.DataType) -> bool:
-    """Whether a time zone may decide what a cast gives (`Cast.needsTimeZone`)."""
+def _needs_zone(old: dt.DataType, new: dt.DataType, dates: bool = False) -> bool:
+    """Whether a time zone may decide what a cast gives (`Cast.needsTimeZone`): of `dates`, too, up to Spark 3.5."""
     if isinstance(old, dt.Array) and isinstance(new, dt.Array):
-        return _needs_zone(old.element, new.element)
+        return _needs_zone(old.element, new.element, dates)
     if isinstance(old, dt.Map) and isinstance(new, dt.Map):
-        return _needs_zone(old.key, new.key) or _needs_zone(old.value, new.value)
+        return _needs_zone(old.key, new.key, dates) or _needs_zone(old.value, new.value, dates)
     if isinstance(old, dt.Struct) and isinstance(new, dt.Struct):
-        return any(_needs_zone(one.type, other.type) for one, other in zip(old.fields, new.fields))
+        return any(_needs_zone(one.type, other.type, dates) for one, other in zip(old.fields, new.fields))
+    if dates and dt.DATE in (old, new) and (dt.is_string(old) or dt.is_string(new)):
+        return True
     of_text = dt.TIMESTAMP in (old, new) and (dt.is_string(old) or dt.is_string(new))
     return of_text or old == dt.VARIANT or (old, new) in _ZONED

@@ -34,7 +34,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer,
 )
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
-from planproof_engine.analysis.script.flags import list_late_keys, loosen_grouped, loosen_output
+from planproof_engine.analysis.script.flags import is_of_routine, list_late_keys, loosen_grouped, loosen_output
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -87,6 +87,8 @@ def aggregate(
     keys = Keys(groups, alone, within=within, of_sets=sets is not None)
     if sets is not None:
         check_grouping_calls(items, keys, node, ctx)
+    if group is not None and group.is_all and ctx.env.functions:
+        _refuse_renumbered(groups, group, ctx)
     if any(is_grouping(e) for g in groups for e in g.walk()):
         # It is no aggregate function, but among the keys no grouping set is yet.
         text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
@@ -132,6 +134,16 @@ def aggregate(
         computed = [*items, *(plan.expressions if having is not None else ())]
         _refuse_unrepeated(computed, groups, noted, group or node, ctx)
     return Grouped(plan, items, over)
+
+
+def _refuse_renumbered(groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+    """Refuses a SQL function of what has a name in it under GROUP BY ALL: the key and the item are one expression until
+    Spark looks into the function, which gives the name another id in each."""
+    calls = (e for g in groups for e in g.walk() if is_of_routine(e, ctx.env))
+    found = next((c for c in calls if any(isinstance(e, Alias) and e.explicit for e in c.walk())), None)
+    if found is not None:
+        text = f'The non-aggregating expression "{pretty(found)}" is no key of GROUP BY any more.'
+        ctx.env.refuse_late("MISSING_AGGREGATION", text, node)
 
 
 def _refuse_keys(groups: tuple[Expr, ...], sets: Sets | None, node: q.Node, ctx: Context) -> None:

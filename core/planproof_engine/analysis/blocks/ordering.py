@@ -329,7 +329,8 @@ class _Clause:
 
     def _is_clear_in_input(self, node: q.Node, block: Block) -> bool:
         """Whether each name that means several items means one column of the input, which a sort finds."""
-        if self.word not in _SORTS:
+        sets = block.over is not None and block.over.of_sets
+        if self.word not in _SORTS or (sets and block.ctx.lacks("sorting grouping sets by what is not shown")):
             return False
         shown = self._make_output_context().scope
         names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
@@ -361,8 +362,9 @@ class _Clause:
         shown = frozenset(c.id for c in self.plan.output)
         if over.of_sets:
             over.refuse_expanded(key.child, shown, node, ctx)
+        unseen = over.of_sets and ctx.lacks("sorting grouping sets by what is not shown")
         for column in key.child.walk():
-            if isinstance(column, Column) and column.id not in shown and column not in over.keys:
+            if isinstance(column, Column) and column.id not in shown and (unseen or column not in over.keys):
                 raise make_missing_output_error(column, block.items, node, block.ctx)
         if over.of_sets:
             over.refuse_computed_grouping(key.child, node, ctx)

@@ -137,7 +137,7 @@ def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) 
     if group is not None or items.content & AGGREGATE:
         side = _make_side(bind_aggregate(node, items, child, ctx)[0], ctx)
     else:
-        side = _project(items.exprs, items.add_generators(child), ctx)
+        side = _project(items.exprs, _add_generators(items, child, node, ctx), ctx)
     if not node.distinct:
         return side
     plan = _drop_hidden(side)
@@ -151,7 +151,15 @@ def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) 
         text = "Invalid usage of '*' in expression `pipeexpression`."
         raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
     items = _bind_items(node.items, "EXTEND", node, ctx)
-    return _project((*ctx.scope.columns, *items.exprs), items.add_generators(child), ctx)
+    return _project((*ctx.scope.columns, *items.exprs), _add_generators(items, child, node, ctx), ctx)
+
+
+def _add_generators(items: Items, child: Plan, node: q.Node, ctx: Context) -> Plan:
+    """One that keeps empty arrays (`GeneratorOuter`) stands inside of the `PipeExpression` around each item."""
+    if any(made.outer for made in items.generated):
+        text = "A generator that keeps empty arrays cannot stand in a pipe."
+        raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
+    return items.add_generators(child)
 
 
 def _bind_items(nodes: Sequence[q.Node], clause: str, node: q.Node, ctx: Context) -> Items:

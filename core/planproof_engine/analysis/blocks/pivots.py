@@ -15,14 +15,26 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, drop_alias, fresh_id
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    column_of,
+    drop_alias,
+    fresh_id,
+    is_aggregate,
+)
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
 from planproof_engine.functions.families.rules import is_foldable, is_null
+from planproof_engine.functions.names import LEFT_BY_PIVOT
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
-from planproof_engine.origin import AnalysisError
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
@@ -50,6 +62,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     values = [_bind_value(v, keys, ctx) for v in node.values]
     for group in groups:
         refuse_group(group, node, env)
+    for expr in () if picked else bound:
+        _refuse_foldable(expr, node, ctx)
     for name, _ in values:
         for own, aggregate in aggregates:
             shown = name if len(aggregates) == 1 else f"{name}_{own}"
@@ -100,6 +114,22 @@ def _picks_first(aggregate: Expr) -> bool:
     return aggregate.type in (dt.BOOLEAN, dt.DOUBLE, dt.FLOAT, *dt.INTEGRAL) or isinstance(aggregate.type, dt.Decimal)
 
 
+def _refuse_foldable(aggregate: Expr, node: q.Node, ctx: Context) -> None:
+    """Refuses an aggregate function whose argument must be a constant: where Spark does not pick, each argument stands
+    in an `if` for the rows of a value. Those of `percentile_approx` are left alone, and what is no argument to Spark.
+    """
+    for found in aggregate.walk():
+        if is_aggregate(found) and isinstance(found, Call) and found.function.name not in LEFT_BY_PIVOT:
+            args = [Column(fresh_id(), "", a.type, True) for a in found.args]
+            try:
+                call(found.function.name, args, ctx, node)
+            except AnalysisError as error:
+                if error.condition == "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT":
+                    raise
+            except Unknown:
+                pass
+
+
 def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
     """A value, and its alias or the value as a string."""
     inner = node.operand if isinstance(node, q.Alias) else node
@@ -137,9 +167,11 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
 
 def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
     """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
-    if not (ctx.conf.ansi and isinstance(member, Literal) and dt.is_string(member.type)):
+    if not (ctx.conf.ansi and dt.is_string(member.type)) or is_null(member):
         return
-    text = member.value
+    text = member.value if isinstance(member, Literal) else find_text(member)
+    if not isinstance(text, str):
+        return
     if dt.is_numeric(key.type):
         try:
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")

@@ -217,6 +217,9 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
     if names and len(names) != len(plan.output):
         return env
     reads = frozenset(p.relation for p in plan.walk_everywhere() if isinstance(p, Scan) and not p.recursive)
+    lasting = kind == "view" and not node.global_ and parts[-1].lower() not in known
+    if lasting and any(_is_temporary(r, env) for r in reads):
+        return env  # Spark refuses a view that outlives what it reads.
     reads = reads.union(*(env.views[r].reads for r in reads if r in env.views))
     if name in reads:
         return env  # Spark refuses a view over itself.
@@ -233,6 +236,11 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         count_sources(plan, env),
     )
     return evolve(env, views={**env.views, name: view})
+
+
+def _is_temporary(relation: str, env: Environment) -> bool:
+    found = env.catalog.find(split_name(relation))
+    return found is not None and found.kind == "temporary view"
 
 
 def _is_kept(name: str, node: c.CreateView, env: Environment) -> bool:

@@ -20,6 +20,7 @@ from planproof_engine.schema import LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
+from planproof_engine.types.kinds import is_atomic
 
 Columns = Sequence[Sequence[Any]]
 Known = Mapping[str, Columns]
@@ -117,6 +118,8 @@ def _find_columns(node: c.CreateTable, env: Environment) -> tuple[list[Typed], S
     if provider not in _PARTITIONED_LAST or not all(key.lower() in by_name for key in keys):
         return typed, None
     last = [by_name[key.lower()] for key in keys]
+    if not all(is_atomic(t) for _, t in last) or len(last) == len(typed):
+        raise env.make_error("INVALID_PARTITION_COLUMN_DATA_TYPE", "A folder per value takes simple values.", node)
     return [one for one in typed if one not in last] + last, Stored(provider, len(last))
 
 

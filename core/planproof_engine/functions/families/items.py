@@ -43,7 +43,7 @@ def _list_item_flags(array: Expr) -> list[bool] | None:
     """The null flags of the items of `array(...)`, or of a field of them; None of another array."""
     if isinstance(array, Call) and array.function.name == "array":
         return [item.nullable for item in array.args]
-    if isinstance(array, GetFieldOfElements):
+    if isinstance(array, GetFieldOfElements) and not isinstance(array.child, GetFieldOfElements):
         items, found = _list_item_flags(array.child), array.child.type
         assert isinstance(found, dt.Array)
         assert isinstance(found.element, dt.Struct)
