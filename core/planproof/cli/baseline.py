@@ -32,8 +32,8 @@ def write_baseline(file: Path, reports: Iterable[Report]) -> str:
     reports = list(reports)
     found = Counter(_key(report, f) for report in reports for f in report.findings if f.verdict is not Verdict.PROVED)
     checked = {_name(report) for report in reports if report.outcome == "checked"}
-    kept = {key: count for key, count in read_baseline(file).items() if key[0] not in checked} if file.exists() else {}
-    found |= Counter(kept)
+    kept = Counter({key: count for key, count in _read_earlier(file).items() if key[0] not in checked})
+    found |= kept
     names = ("model", "code", "column", "promised", "count")
     rows = [json.dumps(dict(zip(names, (*key, found[key]))), ensure_ascii=False) for key in sorted(found)]
     listed = ",\n".join(f"  {row}" for row in rows)
@@ -61,7 +61,15 @@ def read_baseline(file: Path) -> Counter[Key]:
     except OSError as error:
         raise ProjectError(f"{file}: cannot be read ({error.strerror or error}); --write-baseline writes it") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ProjectError(f"{file}: is no baseline of planproof; delete it: --write-baseline makes one") from error
+        raise ProjectError(f"{file}: is no baseline of planproof; --write-baseline writes one") from error
+
+
+def _read_earlier(file: Path) -> Counter[Key]:
+    """The baseline that is about to be replaced; empty where a link, or something else, is."""
+    try:
+        return Counter() if file.is_symlink() else read_baseline(file)
+    except ProjectError:
+        return Counter()
 
 
 def drop_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:
