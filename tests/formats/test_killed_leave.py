@@ -135,7 +135,7 @@ def _play(there: Leaving, full: Any, act: str, follow: str) -> Iterator[str]:
         yield f"left {rest}; {told}; {said_again}"
 
 
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("act", keep_quick(MOVES, "inserted"))
 @pytest.mark.parametrize(("kind", "follow"), keep_quick([(k, f) for k in KINDS for f in FOLLOWS], ("managed", "clean")))
 def test_what_others_do_after_a_killed_move_back_is_not_undone(

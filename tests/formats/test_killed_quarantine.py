@@ -102,7 +102,7 @@ def find_harm(there: Place, at: int, act: str, follow: str) -> Iterator[str] | N
     return play(there, act, follow, first)
 
 
-@pytest.mark.parametrize("every", [25, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("every", [45, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("follow", keep_quick(["recover", "publish"], "publish"))
 @pytest.mark.parametrize("act", keep_quick(ACTS, "table inserted"))
 @cases("append", but=("partitions", "view", "merge", "first"))
