@@ -298,6 +298,11 @@ def test_a_query_that_fitted_before_others_changed_the_table_is_not_to_blame(
     given = Model(table, own, file_format="iceberg", materialized="incremental", incremental_strategy="append")
     with meanwhile(monkeypatch, guard, "staged", lambda: other.sql(f"alter table {table} drop column x")):
         report = guard.publish(given)
+    if "rest" in table:
+        # Its server asks of an append only that nobody has added a snapshot: as if the column had gone after it.
+        assert report.outcome == "published", said(report)
+        assert held(iceberg, table) == [(1, "a"), (11, "a"), (12, "b"), (2, "b")]
+        return
     assert (report.outcome, report.details.transient) == ("failed", True), said(report)
     assert "violated" not in {f.verdict for f in report.findings}, said(report)
     assert held(iceberg, table) == [(1, "a"), (2, "b")]
