@@ -258,7 +258,7 @@ def _at(points: Sequence[Point], results: Mapping[str, Result]) -> Iterator[str]
     yield from dict.fromkeys(f", {result.green}" for result in found.values() if result.result == "green")
     for result in found.values():
         if result.result != "green":
-            yield f", red{f' (was green at {result.green})' if result.green else ''}"
+            yield f", red{f' after {result.green}' if result.green else ''}"
 
 
 def main() -> int:

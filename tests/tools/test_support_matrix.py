@@ -55,7 +55,7 @@ def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
         return next(line for line in lines if line.startswith("| 2.11 |"))
 
     assert re.match(r"\| 2.11 \| \*\*held\*\* \S+, abc \|", row(Result("abc", "green", 1, "1 passed", "abc")))
-    assert ", red (was green at abc) |" in row(Result("def", "red", 1, "1 failed", "abc"))
+    assert ", red after abc |" in row(Result("def", "red", 1, "1 failed", "abc"))
     assert ", red |" in row(Result("def", "red", 1, "1 failed"))
 
 
