@@ -82,13 +82,7 @@ class Catalogs(Statics):
             return None
         catalog, identifier = self.catalog(parts[0]), self.identifier(parts)
         with suppress(AnalysisError):
-            try:
-                return self._load_fresh(catalog, identifier)
-            except SparkFailure:
-                # The catalog may have in its cache what somebody else has dropped since; an outage fails once more.
-                with translate_errors():
-                    catalog.invalidateTable(identifier)
-                return self._load_fresh(catalog, identifier)
+            return self._load_fresh(catalog, identifier)
         return None
 
     def has_views(self, catalog: str) -> bool:
@@ -107,12 +101,11 @@ class Catalogs(Statics):
 
     def _load_fresh(self, catalog: Any, identifier: Any) -> Any | None:
         with translate_errors():
+            # Its cache may have the table as it was a while ago, and a refresh in a catalog of folders compares numbers
+            # of versions: one that was made anew has the same ones.
+            catalog.invalidateTable(identifier)
             found = catalog.loadTable(identifier)
-            if not self._loaded.isInstance(found):
-                return None
-            # The catalog may have it from its cache, as it was a while ago.
-            found.table().refresh()
-            return found
+            return found if self._loaded.isInstance(found) else None
 
     def register(self) -> Any:
         """Spark's own. It reads which catalogs there are, and what the session's own one is, from the thread's active
