@@ -8,6 +8,7 @@ import os
 import resource
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -390,6 +391,18 @@ def test_keys_that_are_alike_to_python_end_with_a_budget(monkeypatch: pytest.Mon
     for run in (in_a_thread, lambda work: work()):
         with pytest.raises(yaml.YAMLError, match="seconds of the processor"):
             run(lambda: load_yaml(text))
+
+
+def test_texts_that_were_computed_are_not_kept() -> None:
+    """Each part of a long concatenation was: 450 MB of one model, for as long as the process ran."""
+    text = " || ".join([f"'{'x' * 900}'"] * 300)
+    tracemalloc.start()
+    try:
+        with suppress(AnalysisError, Unknown):
+            plan(f"select 1 as a limit length({text})", Catalog({}))
+        assert tracemalloc.get_traced_memory()[0] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> None:

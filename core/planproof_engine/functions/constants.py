@@ -51,27 +51,28 @@ def find_text(expr: Expr) -> str | None:
         return None
 
 
-_MOST = 10_000
+_MOST = 1_000
 _known: dict[int, tuple[Expr, Value]] = {}
-"""What was computed last, by the identity of its expression: of a sum of thousands of terms, each sum within is asked
-for by itself."""
+"""Numbers that were computed last, and failures, by the identity of the expression: of a sum of thousands of terms each
+sum within is asked for by itself. No text is kept: of a long concatenation they would take the square of its length."""
 
 
 def _compute(expr: Expr) -> Value:
     if isinstance(expr, Literal):
         return round_float(expr.value) if expr.type == dt.FLOAT and expr.value is not None else expr.value
-    before = _known.get(id(expr))
-    if before is None or before[0] is not expr:
+    known, value = _known.get(id(expr), (None, None))
+    if known is not expr:
         try:
-            before = expr, _compute_anew(expr)
+            value = _compute_anew(expr)
         except (_Uncomputed, Mismatch) as failure:
-            before = expr, failure.with_traceback(None)
-        if len(_known) >= _MOST:
-            _known.clear()
-        _known[id(expr)] = before
-    if isinstance(before[1], (_Uncomputed, Mismatch)):
-        raise before[1].with_traceback(None)  # Each raise would add to it.
-    return before[1]
+            value = failure
+        if value is None or isinstance(value, (int, float, Number, _Uncomputed, Mismatch)):
+            if len(_known) >= _MOST:
+                _known.clear()
+            _known[id(expr)] = expr, value
+    if isinstance(value, (_Uncomputed, Mismatch)):
+        raise value.with_traceback(None)  # Each raise would add to it.
+    return value
 
 
 def _compute_anew(expr: Expr) -> Value:
