@@ -118,7 +118,9 @@ def _find_columns(node: c.CreateTable, env: Environment) -> tuple[list[Typed], S
     if provider not in _PARTITIONED_LAST or not all(key.lower() in by_name for key in keys):
         return typed, None
     last = [by_name[key.lower()] for key in keys]
-    if not all(is_atomic(t) for _, t in last) or len(last) == len(typed):
+    if len(last) == len(typed):
+        raise env.make_error("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "A table needs a column beside its partitions", node)
+    if not all(is_atomic(t) for _, t in last):
         raise env.make_error("INVALID_PARTITION_COLUMN_DATA_TYPE", "A folder per value takes simple values.", node)
     return [one for one in typed if one not in last] + last, Stored(provider, len(last))
 
