@@ -10,6 +10,7 @@ import pytest
 from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, list_left, publish, rows, versions
 
 from planproof import Contract, Guard
+from planproof.publish.kernel import Publish
 from planproof.quarantine import Quarantine
 from planproof.settings import Settings
 
@@ -261,9 +262,32 @@ def test_a_vacuum_without_retention_meanwhile(
     more = "select id, 'ours' as v from range(10, 12)"
     report = publish(delta, name, more, **({} if how == "replace" else ADDED))
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
-    assert "files that were audited are gone" in str(report.error)
+    assert "files that were staged are gone" in str(report.error)
     monkeypatch.undo()
     delta.catalog.refreshTable(name)
+    assert (rows(delta, name), list_left(folder(delta, name))) == (before, [])
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["footers", "counted"])
+def test_a_model_is_not_blamed_for_files_that_a_vacuum_deletes_before_the_audit(
+    delta: SparkSession, place: str, keys: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, audit, check = f"{place}.swept", Publish._audit, "spark.databricks.delta.retentionDurationCheck.enabled"
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    before = rows(delta, name)
+
+    def swept(self: Any) -> None:
+        delta.conf.set(check, "false")
+        delta.sql(f"vacuum {name} retain 0 hours").collect()
+        delta.conf.unset(check)
+        audit(self)
+
+    monkeypatch.setattr(Publish, "_audit", swept)
+    more = "select id, 'ours' as v from range(10, 12)"
+    report = publish(delta, name, more, contract=contract(keys=keys), **ADDED)
+    assert (report.outcome, report.details.transient) == ("failed", True), report.findings
+    assert "files that were staged are gone" in str(report.error)
+    assert not [f for f in report.findings if f.verdict == "violated"]
     assert (rows(delta, name), list_left(folder(delta, name))) == (before, [])
 
 

@@ -82,6 +82,7 @@ class DeltaPublication(WrittenTable):
         self._taken: list[str] = []
         self._version: int | None = None
         self._is_interrupted = False
+        self._lost: str | None = None
         if self.notebook.write() and base.version < 0 and not managed:
             self.staged.say(self.notebook.location)
 
@@ -255,7 +256,7 @@ class DeltaPublication(WrittenTable):
 
     def _describe_gone(self, gone: int, files: int) -> str:
         return (
-            f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM without "
+            f"{self.entry.model}: {gone} of {files} files that were staged are gone or changed, as by VACUUM without "
             "a retention or a forced recovery; nothing was published. Run the model again"
         )
 
@@ -299,7 +300,8 @@ class DeltaPublication(WrittenTable):
         return False
 
     def refuse_another(self) -> None:
-        """Raises a transient `Refused` where the table that this began on was dropped, renamed or made anew."""
+        """Raises a transient `Refused` where the table that this began on was dropped, renamed or made anew, and where
+        others have deleted files that were written for it: no model is blamed for either."""
         base = self.base
         if base.version >= 0 and not self.tables.state(base.location).is_successor_of(base):
             raise Refused(
@@ -307,6 +309,17 @@ class DeltaPublication(WrittenTable):
                 "published; run the model again",
                 transient=True,
             )
+        if not self._is_discarded:
+            self._refuse_gone()
+        elif self._lost is not None:
+            raise Refused(self._lost, transient=True)
+
+    def discard(self) -> None:
+        if not self._is_discarded:
+            with suppress(Refused, SparkFailure):  # What was not written to its end has no files to look for.
+                gone, files = self.staged.count_gone()
+                self._lost = self._describe_gone(gone, files) if gone else None
+        super().discard()
 
     def _make_metadata(self) -> dict[str, Any] | None:
         """The target's new metadata; None where they stay."""
