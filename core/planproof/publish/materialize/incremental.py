@@ -28,7 +28,7 @@ from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import Char, Varchar, drop_lengths, same_type
 
 LOOKED_AT = 200
@@ -93,6 +93,10 @@ def list_assignments(job: Job) -> list[assigned.Assignment]:
     assert job.target is not None
     policy = str(job.session.setting("spark.sql.storeAssignmentPolicy")).upper() == "ANSI"
     stored, produced = relax_schema(job.target.schema), relax_schema(job.examined.promised)
+    if job.model.incremental_strategy == "merge":
+        # MERGE goes by name, in bare dbt too: dbt gives a snapshot's columns in another order than it has stored them.
+        at = ByColumn((name, number) for number, name in enumerate(stored.names))
+        produced = PhysicalSchema(tuple(sorted(produced, key=lambda f: at.get(f.name, len(at)))))
     return assigned.check(job.model.name, stored, produced, policy, name_repair(job.model))
 
 
