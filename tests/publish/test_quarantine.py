@@ -12,9 +12,11 @@ from pyspark.errors import AnalysisException
 
 from planproof import Contract, Guard, Model, Report
 from planproof.arrow.footers import Undecodable
+from planproof.publish.kernel import Publish
 from planproof.publish.swaps import quarantine
 from planproof.publish.transaction.places import database_root
 from planproof.quarantine import Quarantine
+from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 
 DELTA = {"materialized": "incremental"}
@@ -110,6 +112,31 @@ def test_bad_rows_are_quarantined_and_the_others_are_published(shop: Shop) -> No
     healthy = shop.publish(GOOD)
     assert (healthy.outcome, healthy.details.quarantine, codes(healthy, "warning")) == ("published", None, [])
     assert (len(shop.quarantined() or ()), shop.leftovers()) == (8, [])
+
+
+@pytest.mark.parametrize("at", ["stage", "audit", "commit"])
+def test_what_stops_a_quarantine_from_outside_is_no_violation(
+    shop: Shop, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows were to be quarantined: who runs it again publishes the others. Airflow tries no violation again."""
+    assert shop.publish(GOOD).outcome == "published"
+    held, plain = shop.rows(), getattr(Publish, f"_{at}")
+
+    def fail(self: Any) -> Any:
+        if self.job.after_quarantine:
+            raise SparkFailure("the metastore does not answer", outside=True)
+        return plain(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Publish, f"_{at}", fail)
+        report = shop.publish(BAD)
+    assert (report.outcome, report.details.transient, codes(report, "violated")) == ("failed", True, []), (
+        report.findings
+    )
+    assert "PP505" in codes(report, "warning")
+    assert (shop.rows(), shop.quarantined() or []) == (held, [])
+    assert shop.publish(BAD).outcome == "published"
+    assert shop.quarantined() == QUARANTINED
 
 
 def test_without_the_setting_nothing_is_published(shop: Shop) -> None:

@@ -224,13 +224,14 @@ class Publish(Generic[P]):
         job, format, raw = self.job, self.steps.format, self.publication
         if job.after_quarantine or job.draft.settings.on_violation != "quarantine":
             return False
-        bad = quarantine.find_bad_rows(job, format, raw, self.again())
-        if bad is None:
-            return False
-        steps, good, publication = quarantine.Quarantining.begin(self.steps, bad, job, raw)
-        with quarantine.report_quarantine(job, bad) as outcome:
-            outcome.published = Publish(good, steps, publication, self.again).run()
-        return outcome.published
+        with quarantine.excuse_rows(job.draft):
+            bad = quarantine.find_bad_rows(job, format, raw, self.again())
+            if bad is None:
+                return False
+            steps, good, publication = quarantine.Quarantining.begin(self.steps, bad, job, raw)
+            with quarantine.report_quarantine(job, bad) as outcome:
+                outcome.published = Publish(good, steps, publication, self.again).run()
+            return outcome.published
 
     def _reject_bad_rows(self) -> bool:
         if self.job.after_quarantine:

@@ -162,6 +162,20 @@ def report_quarantine(job: Job, bad: BadRows) -> Iterator[Outcome]:
             draft.findings = [*kept, *broken]
 
 
+@contextmanager
+def excuse_rows(draft: Draft) -> Iterator[None]:
+    """Where something else than rows stops the block, those that were to be quarantined are told as warnings: the model
+    is not to blame for it, and may be tried again."""
+    try:
+        yield
+    except Exception:
+        draft.findings = [
+            replace(f, verdict=Verdict.WARNING) if f.verdict is Verdict.VIOLATED and is_of_rows(f) else f
+            for f in draft.findings
+        ]
+        raise
+
+
 def tidy(job: Job, format: Format[Any]) -> None:
     """After a publish: the quarantine is there for whoever reads it, and without rows that are older than is asked."""
     settings = job.draft.settings
