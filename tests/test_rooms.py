@@ -91,16 +91,31 @@ def read(path: Path) -> str:
     return path.read_text()
 
 
+def called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    function = call.func
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+@cache
+def parse(source: str) -> tuple[ast.AST, ...]:
+    """The nodes of a module that several tests look at."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Call)
+    return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
+
+
 @cache
 def imported(source: str) -> set[str]:
     """The top-level names of all modules that a text imports, wherever the import stands, and however."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in parse(source):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(node.module or "")
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__"):
             names |= {str(a.value) for a in node.args if isinstance(a, ast.Constant)}
     return {name.split(".")[0] for name in names}
 
@@ -156,12 +171,12 @@ def modules(folder: str = "core") -> dict[str, Path]:
 def imported_modules(source: str, known: Collection[str]) -> set[str]:
     """The `known` modules that a text imports: wherever the import stands, and `import_module` of a constant too."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in parse(source):
         if isinstance(node, ast.ImportFrom) and node.module in known:
             found |= {inner if (inner := f"{node.module}.{a.name}") in known else node.module for a in node.names}
         elif isinstance(node, ast.Import):
             found |= {a.name for a in node.names if a.name in known}
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and called(node) == "import_module":
             found |= {a.value for a in node.args if isinstance(a, ast.Constant) and a.value in known}
     return found
 
@@ -261,4 +276,4 @@ def test_an_import_upward_and_a_circle_would_be_seen() -> None:
 def _from_imports(path: Path) -> list[ast.ImportFrom]:
     if "from ." not in read(path):
         return []
-    return [node for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.ImportFrom)]
+    return [node for node in parse(read(path)) if isinstance(node, ast.ImportFrom)]

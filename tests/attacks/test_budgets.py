@@ -427,7 +427,7 @@ def test_a_seeds_header_is_soon_read_or_unknown(text: bytes, tmp_path: Path, dbt
     seed = {"original_file_path": "codes.csv", "config": {"column_types": {"a": "int"}}}
     project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=tmp_path)
     found = schema_of_source(project, project.nodes["seed.shop.codes"], read_frozen(project))
-    assert "states no column_types for its columns" in str(found)
+    assert "states no column_types for its columns;" in str(found)
 
 
 def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> None:

@@ -236,7 +236,7 @@ def test_python_models_and_snapshots_are_not_guessed(check):
     assert "Please report the construct" not in finding.next_step
     assert "give a model a contract" in finding.next_step
     (finding,) = reports["child"].findings
-    assert "shop.snap is a snapshot" in finding.message
+    assert "the snapshot shop.snap has columns that only dbt and Spark know" in finding.message
     assert "run `dbt snapshot` and then `planproof freeze`" in finding.message
 
 

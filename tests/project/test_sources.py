@@ -99,6 +99,11 @@ def test_a_seed_is_known_where_every_column_of_its_file_has_a_type(dbt_manifest,
         == "the seed shop.codes states no column_types for the column 'label'; state them for every column, or run "
         "`dbt seed` and then `planproof freeze`"
     )
+    seed["config"]["column_types"].clear()
+    project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=tmp_path)
+    assert schema(project, "seed.shop.codes").reason.startswith(
+        "the seed shop.codes states no column_types; state them"
+    )
 
 
 def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):

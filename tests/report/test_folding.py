@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
+
 from dbt_planproof.message import describe_failure, list_remarks
 from planproof.report.details import Details
 from planproof.report.folding import find_consequences, group_by_cause, list_names
@@ -96,6 +98,15 @@ def test_sources_that_nobody_declares_are_one_remark_that_names_them() -> None:
     assert text.count("next (PP111)") == 1
     markdown = render(run_report("check", reports, datetime.now(timezone.utc)), "markdown", Form()).replace("\\", "")
     assert f"PP111 shop.a, shop.b, shop.c: {shared} (models/a.sql:1:7), and elsewhere" in markdown
+
+
+@pytest.mark.parametrize(("kind", "why"), [("seed", "states no column_types"), ("snapshot", "has columns of dbt's")])
+def test_seeds_and_snapshots_too_are_one_remark_each(kind: str, why: str) -> None:
+    said = "planproof does not know the schema of {0}: the {1} {0} {2}"
+    messages = [said.format(name, kind, why) for name in ("shop.s1", "shop.s2")]
+    findings = [Finding(Verdict.UNPROVED, "PP111", "logical", message=message) for message in messages]
+    text = " ".join(render_plain([checked(f"shop.{i}", finding) for i, finding in enumerate(findings)]).split())
+    assert f"planproof does not know the schemas of shop.s1, shop.s2: each {kind} {why}" in text
 
 
 def test_two_constants_are_two_causes() -> None:

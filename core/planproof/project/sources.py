@@ -161,8 +161,8 @@ def _complete_snapshot(node: ProjectNode, known: Known | None) -> Known | Unread
     if known is not None:
         return replace(known, complete=False)
     return Unread(
-        f"{node.relation} is a snapshot, whose schema only dbt and Spark know; run `dbt snapshot` and then `planproof "
-        "freeze`"
+        f"the snapshot {node.relation} has columns that only dbt and Spark know; run `dbt snapshot` and then "
+        "`planproof freeze`"
     )
 
 
@@ -249,10 +249,10 @@ def _read_seed(project: Project, node: ProjectNode) -> Known | Unread:
     names = header or [name for name, _, _ in declared_columns(node.raw)]
     missing = [name for name in names if name not in stated]
     if not names or missing:
-        which = f"the column {missing[0]!r}" if missing else "its columns"
+        which = "" if missing and not stated else f" for the column {missing[0]!r}" if missing else " for its columns"
         return Unread(
-            f"the seed {node.relation} states no column_types for {which}; state them for every column, or run `dbt "
-            "seed` and then `planproof freeze`"
+            f"the seed {node.relation} states no column_types{which}; state them for every column, or run `dbt seed` "
+            "and then `planproof freeze`"
         )
     fields = tuple(_parse_column((name, stated[name], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")

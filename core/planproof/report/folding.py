@@ -19,7 +19,7 @@ SUSPECT = ("PP120", "PP121", "PP122")
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<=[A-Za-z_])\d+")
 _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")
 _OF_NO_MODEL = re.compile(
-    r"planproof does not know the schema of (?P<name>\S+): the (?P<kind>source|seed) (?P=name) (?P<why>.*)"
+    r"planproof does not know the schema of (?P<name>\S+): the (?P<kind>source|seed|snapshot) (?P=name) (?P<why>.*)"
 )
 
 

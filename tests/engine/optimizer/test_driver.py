@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -147,7 +148,12 @@ def test_a_refused_rule_does_not_keep_others_from_firing() -> None:
     assert [f.rule for f in found.fired] == ["hoist_invariants"]
 
 
-def roots() -> Iterator[Plan]:
+@cache
+def roots() -> tuple[Plan, ...]:
+    return tuple(_plan_roots())
+
+
+def _plan_roots() -> Iterator[Plan]:
     """Plans of random expressions, and of the written queries."""
     for text, _ in islice(generator.expressions(3, True, generator.Tally()), 3000):
         try:
