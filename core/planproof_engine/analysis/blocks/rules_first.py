@@ -100,7 +100,7 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
                 found = find_errors(node, over)
                 # No rule expands a star in GROUP BY, and none coerces types over a plan that is refused.
                 of_group = node is block.group
-                skipped = ("CANNOT_RESOLVE_STAR_EXPAND",) if of_group else ()
+                skipped: tuple[str, ...] = ("CANNOT_RESOLVE_STAR_EXPAND",) if of_group else ()
                 skipped += () if name == reached.clause else ("COLLATION_MISMATCH.EXPLICIT",)
                 yield from (e for e in found if e.condition not in skipped)
                 if not of_group:

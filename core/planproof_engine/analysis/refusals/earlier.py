@@ -258,10 +258,10 @@ def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -
 
 
 def _is_of_frame(error: AnalysisError, where: q.Node, env: Environment) -> bool:
-    """Whether it is about the frame of a window in this clause, which is looked at before the window's place unless its
-    names wait for a table, or are of a HAVING of Spark 3.5."""
+    """Whether it is about the frame that a window in this clause writes, which is looked at before the window's place
+    unless its names wait for a table, or are of a HAVING of Spark 3.5."""
     start = error.origin.start if error.origin is not None else None
-    if error.condition not in _OF_WINDOWS or start is None:
+    if error.condition != "_LEGACY_ERROR_TEMP_1035" or start is None or not any(where.find_all(q.WindowFrame)):
         return False
     if isinstance(where, q.Having) and env.conf.before("4.0"):
         return False
