@@ -17,6 +17,7 @@ from planproof_engine.analysis.growth import Growth, refuse_long_names
 from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.refusals.earlier import (
+    find_duplicate_cte,
     find_subquery_in_lambda,
     find_unbound_parameter,
     find_undefined_window,
@@ -199,7 +200,7 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
         earlier = (
             find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_miswritten_hint(tree, env)
         )
-        earlier = earlier or find_undefined_window(tree, env)
+        earlier = earlier or find_duplicate_cte(tree, env) or find_undefined_window(tree, env)
         earlier = earlier or find_unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
         earlier = earlier or find_window_in_where(tree, error, env) or find_subquery_in_lambda(tree, error, env)
         earlier = earlier or find_window_in_aggregate(tree, error, env)

@@ -92,8 +92,11 @@ def _plan(query: str, env: Environment) -> LogicalPlan:
 
 
 def _is_other_statement(text: str, conf: Conf) -> bool:
+    from planproof_engine.analysis.script.immediate import is_immediate
     from planproof_engine.sql.parse import parse, parse_statement
 
+    if is_immediate(text):
+        return False  # The query in its text has the error.
     try:
         parse(text, conf)
         return False  # A text inside of the query has the error: the schema of from_json, say.

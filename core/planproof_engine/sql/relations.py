@@ -96,8 +96,8 @@ def _relation(c: Cursor, left: q.Node | None) -> q.Node:
         c.advance()
     start = c.start if left is None else left.span[0]
     tree = relation_primary(c)
-    if lateral:
-        _check_lateral(c, tree)
+    if lateral and left is not None:
+        _check_lateral(c, tree)  # What stands first in FROM has nothing on its left, and Spark takes anything there.
     if left is not None:
         tree = c.place(q.Joined(left, tree, "INNER", comma=True, lateral=lateral), start)
     elif lateral:

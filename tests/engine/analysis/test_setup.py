@@ -306,7 +306,8 @@ def test_a_statement_that_is_no_query_is_unknown_and_a_query_of_bad_grammar_is_n
         found = derive({"id": 1, "query": statement})
         assert found == {"id": 1, "unknown": "a statement that is no query"}, statement
     assert derive({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
-    for query in ("select (1", "shows tables", "select * from show tables t u v"):
+    bad = ("select (1", "shows tables", "select * from show tables t u v", "execute immediate 'selec 1'")
+    for query in bad:
         assert derive({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query
 
 

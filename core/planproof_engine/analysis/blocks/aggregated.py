@@ -17,7 +17,7 @@ from planproof_engine.analysis.blocks.called import calls_function, waits_for_ru
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error, make_empty_scope
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
     UNPRINTED,
@@ -29,6 +29,7 @@ from planproof_engine.expr import (
     InSubquery,
     Lambda,
     Literal,
+    Outer,
     column_of,
     drop_alias,
     fresh_id,
@@ -269,10 +270,21 @@ class Aggregated:
                 self.by_grouping = not any(is_grouping(g) for i in self.items for g in i.walk())
             return e
         if isinstance(e, Column):
-            return self._find_by_name(e, node, ctx)
+            return self._find_around(e, node, ctx) or self._find_by_name(e, node, ctx)
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
+
+    def _find_around(self, column: Column, node: q.Node, ctx: Context) -> Expr | None:
+        """What a name of HAVING means in the query around, where the input's column is out of reach and the output has
+        none of that name."""
+        if ctx.clause != "HAVING" or ctx.scope.outer is None:
+            return None
+        if any(ctx.key(column_of(i).name) == ctx.key(column.name) for i in self.items):
+            return None
+        parts = name_parts(_find_written(column, node, ctx))
+        found = ctx.env.fields.resolve(parts, make_empty_scope(ctx.scope.outer, ctx.conf)) if parts else None
+        return found[0] if found is not None else None
 
     def _find_shown(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """A column of the output; a key goes by its name where the condition as a whole waits for later rules."""
@@ -404,7 +416,17 @@ class Aggregated:
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
                 text = f"Resolved attribute(s) `{column.name}` missing from the aggregation."
-                raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, node)
+                condition = "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"
+                if ctx.clause == "HAVING" and _is_of_root(column, subquery):
+                    # What the subquery computes last is looked at together with it (`checkOuterReference`).
+                    condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_COLUMN_NOT_FOUND"
+                raise ctx.env.make_error(condition, text, node)
+
+
+def _is_of_root(column: Column, subquery: Subquery) -> bool:
+    return any(
+        isinstance(e, Outer) and e.column.id == column.id for root in subquery.plan.expressions for e in root.walk()
+    )
 
 
 def _list_outside(expr: Expr) -> Iterator[Expr]:

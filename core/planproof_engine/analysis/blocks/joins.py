@@ -35,6 +35,7 @@ from planproof_engine.logical.nodes import (
     LEFT_ANTI,
     LEFT_SEMI,
     RIGHT,
+    Generate,
     Join,
     Named,
     Plan,
@@ -116,11 +117,16 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 
 def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses aggregates and windows in the conditions of joins, and aggregates in table functions beside them. Spark
-    does so after all names are resolved.
+    """Refuses aggregates and windows in the conditions of joins and in LATERAL VIEW, and aggregates in table functions
+    beside them. Spark does so after all names are resolved.
 
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
+    while isinstance(plan, Generate):
+        if contents(plan.call.args) & (AGGREGATE | WINDOW):
+            text = f"LATERAL VIEW takes no aggregate and no window function: {pretty(plan.call)}."
+            env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
+        plan = plan.child
     if isinstance(plan, Project) and isinstance(plan.child, Join):
         plan = plan.child
     if not isinstance(plan, Join):

@@ -25,6 +25,7 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
+    _refuse_predicates(count, key, node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
     ranks = any(isinstance(e, Call) and e.function.category is Category.WINDOW for e in count.walk())
@@ -46,6 +47,13 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
             node,
         )
     return Limit(key, plan, (count,))
+
+
+def _refuse_predicates(count: Expr, key: str, node: q.Node, env: Environment) -> None:
+    """Refuses EXISTS and IN (query): `CheckAnalysis` looks at subqueries before it looks at the operator."""
+    if count.holds(Exists, InSubquery):
+        condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY"
+        raise env.make_error(condition, f"IN/EXISTS predicate subqueries cannot be used in {key.upper()}.", node)
 
 
 def _list_folded(count: Expr) -> Iterator[Expr]:

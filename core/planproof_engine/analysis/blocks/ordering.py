@@ -6,7 +6,7 @@ Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnR
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
@@ -36,7 +36,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_generator,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked
+from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
 from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
@@ -315,8 +315,30 @@ class _Clause:
         """
         if error.condition == "FIELD_NOT_FOUND":
             sort_keys([node], self._make_output_context())
-        if self.block is not None and self.block.over is None and any(node.find_all(q.Query)):
+        if self.block is None or not any(node.find_all(q.Query)):
+            return
+        if self.block.over is None:
+            self._refuse_unknown_names([node], self._list_written_columns(node))
+        elif error.condition.startswith(_OF_SUBQUERIES):
+            self._refuse_unknown_names([node], ())
             raise missing from None
+
+    def _list_written_columns(self, node: q.Node) -> tuple[Column, ...]:
+        """The columns of the input that the key names outside of its subqueries: the output then gets them, too."""
+        scope = self.block.ctx.scope if self.block is not None else Scope(())
+        found = (scope.find_matches(name_parts(named))[0] for named in list_names(node))
+        return tuple(columns[0] for columns in found if len(columns) == 1)
+
+    def _refuse_unknown_names(self, nodes: Sequence[q.Node], added: tuple[Column, ...]) -> None:
+        """Raises that a subquery of the keys names what neither the output has nor these columns."""
+        ctx = self._make_output_context()
+        ids = {c.id for c in ctx.scope.columns}
+        columns = (*ctx.scope.columns, *(c for c in added if c.id not in ids))
+        try:
+            sort_keys(nodes, evolve(ctx, scope=evolve(ctx.scope, columns=columns)))
+        except AnalysisError as error:
+            if error.condition.startswith("UNRESOLVED_COLUMN"):
+                raise
 
     def _drop_windows(self, block: Block) -> Scope | None:
         """The output without windows whose names other items have: a sort finds those below the windows. None where it
@@ -419,7 +441,7 @@ class _Clause:
             for e in key.walk():
                 if e in grouped or (over and isinstance(e, Call) and e.function.category is Category.AGGREGATE):
                     break  # The Aggregate below computes it (`ResolveAggregateFunctions`).
-                self._refuse_unseen(e)
+                self._refuse_unseen(e, keys)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
                 elif isinstance(e, ScalarSubquery) and is_correlated(e):
@@ -429,13 +451,14 @@ class _Clause:
                     continue
                 raise self.env.make_error(condition, f"{text} cannot be used in {self.word}.", self.node)
 
-    def _refuse_unseen(self, expr: Expr) -> None:
-        """A subquery of a sort reaches what the query shows, and not its input."""
+    def _refuse_unseen(self, expr: Expr, keys: list[Sort]) -> None:
+        """A subquery of a sort reaches what the query shows and what the keys name beside it, and not its input."""
         if self.block is None or self.block.over is not None or not isinstance(expr, Subquery):
             return
-        shown = {c.id for c in self.output}
+        shown = {c.id for c in self._add_missing(keys)}
         unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)
         if unseen is not None:
+            self._refuse_unknown_names(self.node.keys, self._add_missing(keys))
             raise make_unresolved_error((*unseen.qualifier, unseen.name), self._make_output_context(), self.node)
 
 
@@ -448,6 +471,8 @@ def _lacks_field(node: q.Node, ctx: Context) -> bool:
         pass
     return False
 
+
+_OF_SUBQUERIES = ("MISSING_ATTRIBUTES", "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY")
 
 _LEFT_UNRESOLVED = ("FIELD_NOT_FOUND", "INVALID_EXTRACT_BASE_FIELD_TYPE")
 """What `resolveExprsAndAddMissingAttrs` catches."""

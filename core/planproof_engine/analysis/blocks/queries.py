@@ -248,6 +248,7 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
         names = [c.text for c in cte.alias.columns]
         if name.lower() in found and (found[name.lower()].name == name or not env.conf.before("4.2")):
             raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
+        _refuse_hidden(found.get(name.lower()))
         if name.lower() in env.taken:
             text = f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION."
             raise env.make_error("AMBIGUOUS_ALIAS_IN_NESTED_CTE", text, cte)
@@ -266,6 +267,12 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
             error = find_count_error(cte.alias.columns, cte.query, error, cte, env) or error
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found
+
+
+def _refuse_hidden(cte: Cte | None) -> None:
+    """Raises what a rule refuses of a CTE that a later one hides, whose name is spelled otherwise."""
+    if cte is not None and cte.rejection is not None and not is_checked(cte.rejection):
+        raise cte.rejection
 
 
 def rename_columns(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:

@@ -98,9 +98,11 @@ def _find_errors_of_block(block: q.Block, reached: Reached) -> Iterator[Analysis
         for node in nodes:
             if node is not None:
                 found = find_errors(node, over)
-                # No rule expands a star in GROUP BY.
+                # No rule expands a star in GROUP BY, and none coerces types over a plan that is refused.
                 of_group = node is block.group
-                yield from (e for e in found if not (of_group and e.condition == "CANNOT_RESOLVE_STAR_EXPAND"))
+                skipped: tuple[str, ...] = ("CANNOT_RESOLVE_STAR_EXPAND",) if of_group else ()
+                skipped += () if name == reached.clause else ("COLLATION_MISMATCH.EXPLICIT",)
+                yield from (e for e in found if e.condition not in skipped)
                 if not of_group:
                     yield from find_misplaced_generators(node, over, in_items=node in block.items)
                 yield from find_miscounted_alias(node, over)

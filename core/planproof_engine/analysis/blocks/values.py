@@ -5,6 +5,8 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
@@ -13,6 +15,7 @@ from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
+from planproof_engine.analysis.refusals.earlier import list_names
 from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
@@ -23,6 +26,7 @@ from planproof_engine.logical.nodes import Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
 from planproof_engine.types.coercion import find_wider_without_strings
 
 
@@ -56,11 +60,13 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
 def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     """VALUES is evaluated before the queries in it are resolved, so that no table in them is found."""
     env = ctx.env
-    within = [e for row in node.rows for e in row.find_all(q.Query, q.Exists)]
+    within = [e for row in node.rows for e in _list_queries(row)]
     if not within:
         return
     tested = {id(getattr(p, "query", None)) for row in node.rows for p in row.find_all(q.In, q.Exists)}
     scalar = any(isinstance(e, q.Subquery) and id(e) not in tested for e in within)
+    if not scalar:
+        _refuse_names(node, ctx)
     table = next((t for e in within for t in e.find_all(q.Table)), None)
     if table is not None and (not scalar or env.conf.before("4.0")):
         raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
@@ -68,6 +74,22 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
         _refuse_value(value, scalar and not env.conf.before("4.0"), ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
     raise env.make_error(condition, "Subqueries in the VALUES clause are not supported.", node)
+
+
+def _refuse_names(node: q.Values, ctx: Context) -> None:
+    """Raises what is wrong with a name beside a subquery: it is looked up before the tables of that."""
+    for named in (n for row in node.rows for n in list_names(row)):
+        if not ctx.scope.find_matches(name_parts(named))[0]:
+            bind(named, ctx)
+
+
+def _list_queries(node: q.Node) -> Iterator[q.Node]:
+    """The subqueries of an expression; none inside of another one."""
+    if isinstance(node, (q.Query, q.Exists)):
+        yield node
+    else:
+        for child in node.children:
+            yield from _list_queries(child)
 
 
 def _refuse_value(value: q.Node, late: bool, ctx: Context) -> None:

@@ -86,20 +86,36 @@ _WITHOUT_PREDICATES = ("HAVING", "LATERAL VIEW", "FROM", *_SORTS)
 _WITHOUT_CORRELATED = ("JOIN", *_WITHOUT_PREDICATES)
 
 
+_OF_CORRELATION = tuple(
+    f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{reason}"
+    for reason in (
+        "ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
+        "CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
+        "CORRELATED_REFERENCE",
+    )
+)
+"""How a subquery uses the query around it, which `CheckAnalysis` looks at after the subquery's place."""
+
+
 def find_misplaced_subquery(error: Exception, node: q.Node, ctx: Context) -> AnalysisError | None:
     """The error for a subquery that may not stand in a plan of this kind, where one stands before what has a wrong
-    type, or inside of it: `CheckAnalysis` looks at expressions from the left and from the inside.
+    type, or inside of it, or one uses the query around it otherwise than it may: `CheckAnalysis` looks at expressions
+    from the left and from the inside, and at a subquery's place before its use of the query around.
 
     A HAVING is none of the plans that may have one as long as its types are wrong (`UnresolvedHaving`).
     Source: `CheckAnalysis.checkSubqueryExpression`.
     """
-    if not isinstance(error, AnalysisError) or ctx.clause not in _WITHOUT_CORRELATED:
+    if not isinstance(error, AnalysisError) or ctx.clause not in (*_WITHOUT_CORRELATED, "GENERATOR"):
         return None
-    if not error.condition.startswith("DATATYPE_MISMATCH"):
+    by_use = error.condition in _OF_CORRELATION and ctx.clause != "HAVING" and not ctx.env.probing
+    if ctx.clause == "GENERATOR" and not by_use:
         return None
-    stop = error.origin.stop if error.origin is not None else None
+    if not (by_use or error.condition.startswith("DATATYPE_MISMATCH")):
+        return None
+    start, stop = (error.origin.start, error.origin.stop) if error.origin is not None else (None, None)
     for found in _list_subqueries(node):
-        if stop is not None and found.span[1] > stop:
+        around = by_use and start is not None and found.span[0] <= start
+        if stop is not None and found.span[1] > stop and not around:
             continue
         reason = _why_misplaced(found, ctx)
         if reason is not None:
@@ -120,10 +136,12 @@ def _list_subqueries(node: q.Node) -> Iterator[q.Node]:
 
 def _why_misplaced(node: q.Node, ctx: Context) -> str | None:
     if not isinstance(node, q.Subquery):
-        return "UNSUPPORTED_IN_EXISTS_SUBQUERY" if ctx.clause in _WITHOUT_PREDICATES else None
+        return "UNSUPPORTED_IN_EXISTS_SUBQUERY" if ctx.clause in (*_WITHOUT_PREDICATES, "GENERATOR") else None
     try:
         correlated = is_correlated(bind(node, evolve(ctx, env=evolve(ctx.env, probing=True))))
-    except (AnalysisError, Unknown):
+    except AnalysisError as error:
+        correlated = error.condition in _OF_CORRELATION
+    except Unknown:
         return None
     return "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY" if correlated else None
 

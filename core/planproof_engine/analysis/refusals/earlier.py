@@ -207,6 +207,21 @@ def is_number(node: q.Node) -> bool:
     return isinstance(node, q.Literal) and not node.is_string
 
 
+def find_duplicate_cte(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a WITH that gives a name twice, which the parser raises (`AstBuilder.withCTE`): as it is written,
+    or since Spark 4.2 in any case."""
+    for with_ in tree.find_all(q.With):
+        names = set[str]()
+        for cte in with_.ctes:
+            name = cte.alias.name.text
+            spelled = name if env.conf.before("4.2") else name.lower()
+            if spelled in names:
+                text = f"CTE definition can't have duplicate names: `{name}`."
+                return env.make_error("DUPLICATED_CTE_NAMES", text, cte)
+            names.add(spelled)
+    return None
+
+
 def find_undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
     before any name is resolved)."""
@@ -233,10 +248,25 @@ def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
     if lateness(error) < 3 and error.condition not in _OF_WINDOWS and not error.waited:
         return None
-    where = next((w for w in _list_wheres(tree) if holds_window_call(w)), None)
+    wheres = [w for w in _list_wheres(tree) if holds_window_call(w)]
+    if any(_is_of_frame(error, where, env) for where in wheres):
+        return None
+    where = next(iter(wheres), None)
     clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
     text = f"Window functions are not allowed in the {clause} clause."
     return None if where is None else env.make_error("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, where)
+
+
+def _is_of_frame(error: AnalysisError, where: q.Node, env: Environment) -> bool:
+    """Whether it is about the frame that a window in this clause writes, which is looked at before the window's place
+    unless its names wait for a table, or are of a HAVING of Spark 3.5."""
+    start = error.origin.start if error.origin is not None else None
+    if error.condition != "_LEGACY_ERROR_TEMP_1035" or start is None or not any(where.find_all(q.WindowFrame)):
+        return False
+    if isinstance(where, q.Having) and env.conf.before("4.0"):
+        return False
+    named = any(True for _ in where.find_all(q.Column))
+    return where.span[0] <= start < where.span[1] and not (named and error.waited)
 
 
 def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> AnalysisError | None:
@@ -247,7 +277,7 @@ def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> A
     for node in (*block.items, *((block.group,) if block.group is not None else ())):
         if any(True for _ in node.find_all(q.Lambda)):
             continue  # a parameter may have the name
-        for named in _list_names(node):
+        for named in list_names(node):
             parts = name_parts(named)
             found, _ = ctx.scope.find_matches(parts)
             if len(found) > 1:
@@ -315,13 +345,13 @@ def find_window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environmen
     return None
 
 
-def _list_names(node: q.Node) -> Iterator[q.Node]:
+def list_names(node: q.Node) -> Iterator[q.Node]:
     """The longest names of an expression, outside of its subqueries."""
     if isinstance(node, (q.Column, q.Dot)) and name_parts(node):
         yield node
     elif not isinstance(node, q.Query):
         for child in node.children:
-            yield from _list_names(child)
+            yield from list_names(child)
 
 
 def _list_wheres(node: q.Node) -> Iterator[q.Where | q.Having]:

@@ -50,6 +50,9 @@ def execute(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
         text = replace_markers(text, {name: _spell(value) for name, value in given if name}, env.conf)
         statement = _parse_statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
+        if env.conf.before("4.1"):
+            text = "Nested EXECUTE IMMEDIATE commands are not allowed."
+            raise env.make_error("NESTED_EXECUTE_IMMEDIATE", text, node)
         return execute(statement, evolve(env, text=text))
     tree = parse(text, env.conf) if statement is None else statement
     return evolve(env, text=text, parameters=_match_parameters(tree, given, node, env)), tree
