@@ -65,6 +65,10 @@ def why_stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bo
     Spark's Parquet (a Hive table, say)."""
     if existing is None or is_logged(node, ("iceberg",)):
         return None
+    if existing.information is None:
+        # dbt made the entry of its cache itself, of what this invocation wrote (the batch before, of a microbatch): the
+        # guard looks at the table.
+        return None
     if is_logged(node, ("delta",)):
         return (
             None

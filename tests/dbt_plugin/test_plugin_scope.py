@@ -93,6 +93,8 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
     view = why_stored_elsewhere(relation(is_table=False), node(file_format="delta"), False)
     assert view is not None
     assert "no Delta table" in view
+    batch_before = relation(is_delta=None, information=None)
+    assert why_stored_elsewhere(batch_before, node(file_format="delta", materialized="incremental"), False) is None
     hive = relation(information="Owner: x\nProvider: hive\n")
     incremental = node(materialized="incremental")
     assert why_stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"

@@ -88,3 +88,36 @@ def test_a_check_that_is_null_is_broken_before_dbt_adds_it_to_the_table(dbt: Any
     assert "2 rows fail the check (Delta takes a CHECK that is null for broken)" in dbt.log
     kept = [row.key for row in dbt.spark.sql(f"show tblproperties {dbt.place}.priced").collect()]
     assert "delta.constraints.positive" in kept
+
+
+def test_each_batch_of_the_first_build_of_a_microbatch_is_guarded(dbt: Any) -> None:
+    """dbt's own cache does not say that the table which the first batch made is Delta's."""
+    daily = """
+        {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day',
+                  begin='2024-01-01', partition_by='day', contract={'enforced': true}, on_schema_change='fail') }}
+        select {ID} as id, at, date(at) as day from {{ ref('events') }}
+        """
+    events = """
+        {{ config(materialized='table', event_time='at') }}
+        select * from values (1, timestamp'2024-01-01 05:00:00'), (2, timestamp'2024-01-02 05:00:00'),
+          (3, timestamp'2024-01-03 05:00:00') as t(id, at)
+        """
+    schema = """
+        version: 2
+        models:
+          - name: daily
+            columns:
+              - {name: id, data_type: int, constraints: [{type: not_null}]}
+              - {name: at, data_type: timestamp}
+              - {name: day, data_type: date}
+        """
+    dbt.write({"models/events.sql": events, "models/schema.yml": schema})
+    dbt.write({"models/daily.sql": daily.replace("{ID}", "if(id = 3, null, id)")})
+    window = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04")
+    dbt.run("run", *window)
+    assert [row[0] for row in dbt.rows("daily")] == [1, 2], dbt.log[-3000:]
+    assert "planproof stopped daily" in dbt.log
+    dbt.write({"models/daily.sql": daily.replace("{ID}", "id")})
+    assert dbt.run("run", *window).success, dbt.log[-3000:]
+    assert [row[0] for row in dbt.rows("daily")] == [1, 2, 3]
+    assert "does not guard" not in dbt.log
