@@ -37,6 +37,21 @@ def test_a_table_is_made_replaced_and_kept(delta: SparkSession, place: str) -> N
     assert list(delta.sql(f"describe detail {name}").collect()[0].partitionColumns) == ["n"]
 
 
+@pytest.mark.parametrize("how", ["replaced", "added"])
+def test_what_changes_is_known_of_a_table_that_was_altered(delta: SparkSession, place: str, how: str) -> None:
+    """After an ALTER TABLE, as dbt makes for comments and constraints, no checksum lists the files any more."""
+    name = f"{place}.orders"
+    assert publish(delta, name, GOOD).outcome == "published"
+    delta.sql(f"alter table {name} alter column id comment 'the key'")
+    more = "select id + 3 as id, cast(id as string) as v from range(2)"
+    report = publish(delta, name, more, **(ADDED if how == "added" else {}))
+    assert report.outcome == "published", report.findings
+    change = report.details.change
+    assert change is not None
+    assert change.before is not None
+    assert (change.before.rows, change.after.rows) == (3, 5 if how == "added" else 2)
+
+
 def test_defaults_of_a_source_are_not_handed_on(delta: SparkSession, place: str) -> None:
     """Delta's own statement fails, too: without the feature its table could not be altered any more."""
     supported = {"delta.feature.allowColumnDefaults": "supported"}

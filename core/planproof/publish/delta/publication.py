@@ -133,7 +133,7 @@ class DeltaPublication(WrittenTable):
     def _files_of_base(self) -> list[dict[str, Any]]:
         found = self.tables.files(self.base)
         if found is None:
-            raise Unlisted("its log does not list its files beside the last commit, as it does for some fifty at most")
+            raise Unlisted("it has many files, which its log does not list beside the last commit")
         return [dict(form) for form in found]
 
     def _locate(self, files: Sequence[Mapping[str, Any]]) -> list[DataFile]:

@@ -130,8 +130,8 @@ class DeltaTables(Protocol):
         """Whether a version names a data file in a folder of the table's folder."""
 
     def files(self, base: LogState) -> Sequence[Action] | None:
-        """The AddFile actions of a version, where they stand beside its commit; None where they would have to be
-        gathered from the log, which takes Spark's jobs."""
+        """The AddFile actions of a version, where they stand beside its commit, or are few; None where many would have
+        to be gathered from the log, which takes Spark's jobs."""
 
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way

@@ -36,6 +36,8 @@ _PLAIN = frozenset(
 """Features by which no file depends on more than its path."""
 _REMEMBERED = 20
 """Tables of which the last look at the log is held, each an object in the JVM."""
+_FEW = 50
+"""Of so many files at most Delta's checksums list each (`spark.databricks.delta.allFilesInCrc.thresholdNumFiles`)."""
 _MANY = 20_000
 """Files that are named in one commit."""
 _FENCE = "planproof."
@@ -169,11 +171,19 @@ class Delta:
 
     def files(self, base: LogState) -> list[Action] | None:
         with translate_errors():
-            checksum = self._find(base).checksumOpt()
-            listed = checksum.get().allFiles() if checksum.isDefined() else checksum
-            if not listed.isDefined():
+            snapshot = self._find(base)
+            checksum = snapshot.checksumOpt()
+            if not checksum.isDefined():
                 return None
-            return [json.loads(text)["add"] for text in self._list_texts(listed.get()).split("\n") if text]
+            listed = checksum.get().allFiles()
+            if listed.isDefined():
+                found = listed.get()
+            elif int(checksum.get().numFiles()) <= _FEW:
+                # After an ALTER TABLE no checksum lists them any more. To replace or merge, Delta asks for them, too.
+                found = snapshot.allFiles().collectAsList()
+            else:
+                return None
+            return [json.loads(text)["add"] for text in self._list_texts(found).split("\n") if text]
 
     def is_read(self, name: str, location: str, execution: Any) -> bool:
         with translate_errors():
