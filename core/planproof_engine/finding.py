@@ -93,6 +93,8 @@ class Finding:
                 "Correct the model if this is right. If a source's columns are out of date, run `planproof freeze`; a "
                 "run asks Spark."
             )
+        if self.code == "PP110" and self.origin is None:
+            return "Correct the query or the model's configuration: Spark's message says which."
         if self.renamed is None:
             return CODES[self.code].next_step
         # One step for both findings of a renaming: what each asks for alone contradicts the other.

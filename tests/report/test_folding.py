@@ -202,7 +202,7 @@ def test_consequences_of_what_is_stopped_stand_with_it_in_every_form() -> None:
     for text in (render_plain(reports), render(run, "markdown", Form()), render(run, "github", Form())):
         assert text.lower().count(so) == 1, text
         assert "PP111" not in text
-        assert text.count("Correct the query at the place named.") == 1
+        assert text.count(reports[0].findings[0].next_step) == 1
     assert "So 2 models" in render(run, "markdown", Form())
     assert render(run, "github", Form()).count("\n::") == 0
 
@@ -221,6 +221,15 @@ def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> No
     run = run_report("check", [checked("shop.m", *null)], datetime.now(timezone.utc))
     for form in ("html", "github", "markdown", "text"):
         assert render(run, form, Form()).count("Filter the nulls, fill them") == 1, form
+
+
+def test_a_rejection_without_a_place_names_none() -> None:
+    """As Delta's of a column's name, which it finds when the table is made."""
+    rejected = Finding(
+        Verdict.VIOLATED, "PP110", "executed", message="Spark rejects the statement that writes the model"
+    )
+    assert "place" not in rejected.next_step
+    assert "place" in replace(rejected, origin=Origin(1, 1)).next_step
 
 
 def test_what_a_model_needs_to_be_read_is_its_next_step() -> None:
