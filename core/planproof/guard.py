@@ -217,7 +217,10 @@ class Guard:
             placed = (target, root, home, held, again is None)
             job = Job(self.session, names, model, draft, examined, *placed, asked.keys, asked.tests)
             publish = kernel.begin(job, format, full_refresh, next_names)
-            if publish is None or not publish.run():
+            if publish is None:
+                self._refuse_changed(asked, draft)
+                return draft.report("rejected")
+            if not publish.run():
                 return draft.report("rejected")
             self._remember(publish, before, held)
         return draft.report("published")

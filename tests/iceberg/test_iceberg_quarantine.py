@@ -10,6 +10,7 @@ import pytest
 from bad_rows import BAD, CONTRACT, GOOD, QUARANTINED
 
 from planproof import Contract, Guard, Model
+from planproof.publish import quarantine
 from planproof.publish.notes.notebook import Notebook
 from planproof.report.model import Report
 from planproof.session.iceberg import IcebergTransaction
@@ -159,6 +160,24 @@ def test_a_commit_of_which_nobody_knows(shop: Shop, landed: bool, monkeypatch: p
     old = [(1, 1, "a"), (2, None, "b")]
     assert (shop.rows(shop.t), shop.quarantined()) == (([(1, 1, "a")], QUARANTINED) if landed else (old, []))
     assert (shop.unnamed(shop.t), shop.notes()) == ([], [])
+
+
+def test_a_model_is_not_blamed_for_a_table_that_others_drop_before_its_good_rows_are_staged(
+    iceberg: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, find = Shop(iceberg, place), quarantine.find_bad_rows
+    assert shop.publish(GOOD).outcome == "published"
+
+    def find_and_drop(*given: Any) -> Any:
+        found = find(*given)
+        iceberg.newSession().sql(f"drop table {shop.t}")
+        return found
+
+    monkeypatch.setattr(quarantine, "find_bad_rows", find_and_drop)
+    report = shop.publish("select * from values (8, 8, 'h'), (null, 7, 'b') as t(id, v, code)", **DELTA)
+    assert (report.outcome, report.details.transient) == ("failed", True), (report.error, report.findings)
+    assert codes(report, "violated") == [], report.findings
+    assert (iceberg.newSession().catalog.tableExists(shop.t), shop.quarantined(), shop.notes()) == (False, [], [])
 
 
 def test_another_writer_between_the_two_commits(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

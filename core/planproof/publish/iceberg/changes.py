@@ -14,7 +14,7 @@ from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.partitioning import list_unknown
-from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication, open_change
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, plan_change
@@ -51,7 +51,7 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         write_merge_clauses(job)
-        transaction = self._tables.change(job.names.target.quoted)
+        transaction = open_change(job, self._tables)
         if change.columns and not transaction.alters:
             transaction.discard()
             kind = job.session.capabilities.kind

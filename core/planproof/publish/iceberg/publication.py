@@ -210,6 +210,22 @@ def refuse_redirected(table: str, tables: Changing, transaction: Transaction) ->
         raise Refused(f"{table}: {reason}")
 
 
+def open_change(job: Job, tables: Changing) -> Transaction:
+    """An open change of the job's table. Raises `Refused` where others have taken the table away since it was looked
+    at: the model is not to blame."""
+    name = job.names.target.quoted
+    try:
+        return tables.change(name)
+    except (AnalysisError, SparkFailure) as failure:
+        if tables.table(name) is not None:
+            raise
+        raise Refused(
+            f"{job.model.name} was dropped or renamed since this publish looked at it. Nothing was published; run the "
+            "model again",
+            transient=True,
+        ) from failure
+
+
 def begin_publication(
     job: Job, tables: Changing, transaction: Transaction, strategy: str, effect: Effect = Effect.REPLACES
 ) -> IcebergPublication:

@@ -12,7 +12,7 @@ from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.partitioning import is_same
-from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication, open_change
 from planproof.publish.iceberg.required import require
 from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
@@ -116,7 +116,7 @@ class RowsReplaced(Whole):
                 f"{job.model.name}: {changes}, which a session of kind {kind} cannot change together with the rows. "
                 "Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begin_publication(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
+        return begin_publication(job, self._tables, open_change(job, self._tables), "replace")
 
     def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
