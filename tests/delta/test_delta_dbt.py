@@ -114,10 +114,10 @@ def test_each_batch_of_the_first_build_of_a_microbatch_is_guarded(dbt: Any) -> N
     dbt.write({"models/events.sql": events, "models/schema.yml": schema})
     dbt.write({"models/daily.sql": daily.replace("{ID}", "if(id = 3, null, id)")})
     window = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04")
-    dbt.run("run", *window)
+    dbt.run("run", "--select", "events", "daily", *window)
     assert [row[0] for row in dbt.rows("daily")] == [1, 2], dbt.log[-3000:]
     assert "planproof stopped daily" in dbt.log
     dbt.write({"models/daily.sql": daily.replace("{ID}", "id")})
-    assert dbt.run("run", *window).success, dbt.log[-3000:]
+    assert dbt.run("run", "--select", "events", "daily", *window).success, dbt.log[-3000:]
     assert [row[0] for row in dbt.rows("daily")] == [1, 2, 3]
     assert "does not guard" not in dbt.log
