@@ -33,6 +33,7 @@ from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, quarantine_of
 from planproof.publish.transaction.publication import column_list
+from planproof.publish.transaction.states import Stopped
 from planproof.report.details import QuarantinedRows
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
@@ -164,15 +165,16 @@ def report_quarantine(job: Job, bad: BadRows) -> Iterator[Outcome]:
 
 @contextmanager
 def excuse_rows(draft: Draft) -> Iterator[None]:
-    """Where something else than rows stops the block, those that were to be quarantined are told as warnings: the model
+    """Where what passes by itself stops the block, the rows that were to be quarantined are told as warnings: the model
     is not to blame for it, and may be tried again."""
     try:
         yield
-    except Exception:
-        draft.findings = [
-            replace(f, verdict=Verdict.WARNING) if f.verdict is Verdict.VIOLATED and is_of_rows(f) else f
-            for f in draft.findings
-        ]
+    except (Stopped, SparkFailure) as stop:
+        if stop.transient:
+            draft.findings = [
+                replace(f, verdict=Verdict.WARNING) if f.verdict is Verdict.VIOLATED and is_of_rows(f) else f
+                for f in draft.findings
+            ]
         raise
 
 
