@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from planproof_engine import OverBudget
 
-MOST = 100
+MOST = 50
 """Relations that a model reads by way of ephemeral ones, on average over all nodes of a project."""
 
 
