@@ -27,6 +27,8 @@ _BARE = (
     r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----(?s:.*?)(?:-----END|\Z)"
 )
 """What is a secret by its own form: a header's credentials, a web token, the keys of clouds and of services, a PEM."""
+_ELEMENT = r"<(?:name>\s*([\w.-]+)\s*</name>\s*<value|([\w.-]+))>\s*([^<\s][^<]*)</"
+"""An XML element with a text: a property of Hadoop's files, or one with the name itself."""
 _VALUES = {
     "": rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+",
     "'": r"(?:[^'\\]|\\.)+",
@@ -77,6 +79,8 @@ def _find_spans(message: str) -> list[tuple[int, int]]:
     """Where secrets stand in it, from the first to the last, apart from each other."""
     found = [(max(url.end(1), url.end(2)), url.end()) for url in re.finditer(_PASSWORD, message)]
     found += [(max(bare.start(), bare.end(1)), bare.end()) for bare in re.finditer(_BARE, message)]
+    elements = re.finditer(_ELEMENT, message)
+    found += [element.span(3) for element in elements if re.search(_SECRET, element[1] or element[2])]
     at = 0
     for name in re.finditer(_NAMED, message):
         if name.end() < at or not re.search(_SECRET, name[0]):

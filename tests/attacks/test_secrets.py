@@ -261,6 +261,9 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
         f"the server gave eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{SECRET}",
         f"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n{SECRET}\n-----END RSA PRIVATE KEY-----",
         f"-----BEGIN PRIVATE KEY-----\\nMIIE\\n{SECRET}",
+        f"<property><name>fs.s3a.secret.key</name><value>a{SECRET}</value></property>",
+        f"<name> ssl.keystore.password </name>\n  <value>\n{SECRET}\n</value>",
+        f"<server><username>ada</username><password>&lt;{SECRET}</password></server>",
         *(f"no {known}0123456789abcdef{SECRET}" for known in ("ghp_", "github_pat_", "glpat-", "xoxb-", "ya29.")),
     ],
 )
@@ -290,6 +293,8 @@ def test_a_failure_of_megabytes_is_told_in_short() -> None:
         "select token, password from t",
         "Basic authentication is not supported, nor a bearer of tokens",
         "-----BEGIN CERTIFICATE-----",
+        "<name>token</name> is no element of <value>5</value>",
+        "<Password>",
     ],
 )
 def test_the_rest_of_a_failure_is_told(message: str) -> None:
