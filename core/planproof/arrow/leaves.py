@@ -12,46 +12,20 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    Array,
-    Atomic,
-    DataType,
-    Decimal,
-    Geo,
-    Interval,
-    Map,
-    String,
-    Struct,
-    StructField,
-    Time,
-)
+from planproof_engine import types as dt
 
-_PLAIN: dict[str, DataType] = {
-    "BOOLEAN": BOOLEAN,
-    "FLOAT": FLOAT,
-    "DOUBLE": DOUBLE,
-    "INT96": TIMESTAMP,
-    "INT32": INT,
-    "INT64": LONG,
-    "BYTE_ARRAY": BINARY,
-    "FIXED_LEN_BYTE_ARRAY": BINARY,
+_PLAIN: dict[str, dt.DataType] = {
+    "BOOLEAN": dt.BOOLEAN,
+    "FLOAT": dt.FLOAT,
+    "DOUBLE": dt.DOUBLE,
+    "INT96": dt.TIMESTAMP,
+    "INT32": dt.INT,
+    "INT64": dt.LONG,
+    "BYTE_ARRAY": dt.BINARY,
+    "FIXED_LEN_BYTE_ARRAY": dt.BINARY,
 }
-_SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INT, 64: LONG}
-_UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INT, 32: LONG, 64: Decimal(20, 0)}
+_SIGNED: dict[int, dt.DataType] = {8: dt.BYTE, 16: dt.SHORT, 32: dt.INT, 64: dt.LONG}
+_UNSIGNED: dict[int, dt.DataType] = {8: dt.SHORT, 16: dt.INT, 32: dt.LONG, 64: dt.Decimal(20, 0)}
 _TIME_DIGITS = {"microseconds": 6, "nanoseconds": 9}
 _TEXT = ("String", "Enum", "JSON")
 
@@ -67,81 +41,81 @@ def _parse_form(text: str) -> Mapping[str, Any]:
     return form
 
 
-def leaf_type(physical: str, form: Mapping[str, Any]) -> DataType:
+def leaf_type(physical: str, form: Mapping[str, Any]) -> dt.DataType:
     """The Spark type of a leaf; one that Spark refuses to read becomes a type that equals none of Spark's."""
     kind = form["Type"]
     if kind in ("None", "Undefined", "Geometry", "Geography", "BSON"):
         return _PLAIN[physical]
     if kind in ("Null", "Unknown"):
-        return VOID
+        return dt.VOID
     if kind == "Int":
         widths = _SIGNED if form["isSigned"] else _UNSIGNED
         return widths[form["bitWidth"]]
     if kind == "Decimal":
-        return Decimal(form["precision"], form["scale"])
+        return dt.Decimal(form["precision"], form["scale"])
     if kind == "Date" and physical == "INT32":
-        return DATE
+        return dt.DATE
     if kind in _TEXT:
-        return STRING
+        return dt.STRING
     return _moment_type(physical, form)
 
 
-def _moment_type(physical: str, form: Mapping[str, Any]) -> DataType:
+def _moment_type(physical: str, form: Mapping[str, Any]) -> dt.DataType:
     unit = form.get("timeUnit")
     if form["Type"] == "Timestamp" and unit in ("microseconds", "milliseconds"):
-        return TIMESTAMP if form["isAdjustedToUTC"] else TIMESTAMP_NTZ
+        return dt.TIMESTAMP if form["isAdjustedToUTC"] else dt.TIMESTAMP_NTZ
     if form["Type"] == "Time" and unit in _TIME_DIGITS and not form["isAdjustedToUTC"]:
-        return Time(_TIME_DIGITS[unit])
+        return dt.Time(_TIME_DIGITS[unit])
     detail = f" {unit}" if unit else ""
     name = f"parquet {physical} {form['Type']}{detail}"
-    return Atomic(name, name)
+    return dt.Atomic(name, name)
 
 
-def refine_type(found: DataType, stated: DataType) -> DataType:
+def refine_type(found: dt.DataType, stated: dt.DataType) -> dt.DataType:
     """`found` (read from the file's structure) with what only the writer's own schema can tell: intervals, collations,
     variants, geometry. Flags stay `found`'s, and a statement that the structure contradicts is not believed."""
-    if isinstance(found, Array) and isinstance(stated, Array):
-        return Array(refine_type(found.element, stated.element), found.contains_null)
-    if isinstance(found, Map) and isinstance(stated, Map):
-        return Map(
+    if isinstance(found, dt.Array) and isinstance(stated, dt.Array):
+        return dt.Array(refine_type(found.element, stated.element), found.contains_null)
+    if isinstance(found, dt.Map) and isinstance(stated, dt.Map):
+        return dt.Map(
             refine_type(found.key, stated.key), refine_type(found.value, stated.value), found.value_contains_null
         )
-    if isinstance(found, Struct) and isinstance(stated, Struct) and found.names == stated.names:
-        return Struct(
+    if isinstance(found, dt.Struct) and isinstance(stated, dt.Struct) and found.names == stated.names:
+        return dt.Struct(
             tuple(
-                StructField(f.name, refine_type(f.type, s.type), f.nullable)
+                dt.StructField(f.name, refine_type(f.type, s.type), f.nullable)
                 for f, s in zip(found.fields, stated.fields)
             )
         )
     return stated if _is_known_to_writer(found, stated) else found
 
 
-def _is_known_to_writer(found: DataType, stated: DataType) -> bool:
-    if isinstance(stated, Interval):
-        return found == (INT if stated.year_month else LONG)
-    if isinstance(stated, String):
-        return found == STRING
-    if isinstance(stated, Geo):
-        return found == BINARY
-    if isinstance(stated, Time):
-        return isinstance(found, Time)
-    return stated == VARIANT and isinstance(found, Struct) and {"metadata", "value"} <= set(found.names)
+def _is_known_to_writer(found: dt.DataType, stated: dt.DataType) -> bool:
+    if isinstance(stated, dt.Interval):
+        return found == (dt.INT if stated.year_month else dt.LONG)
+    if isinstance(stated, dt.String):
+        return found == dt.STRING
+    if isinstance(stated, dt.Geo):
+        return found == dt.BINARY
+    if isinstance(stated, dt.Time):
+        return isinstance(found, dt.Time)
+    return stated == dt.VARIANT and isinstance(found, dt.Struct) and {"metadata", "value"} <= set(found.names)
 
 
-def add_variants(found: DataType, form: Any) -> DataType:
+def add_variants(found: dt.DataType, form: Any) -> dt.DataType:
     """`found` (read from the file's structure) with the variants of an Iceberg schema's JSON: its files say of them
     nothing else. Names are not compared: Iceberg spells some otherwise in a file."""
-    if form == "variant" and _is_known_to_writer(found, VARIANT):
-        return VARIANT
+    if form == "variant" and _is_known_to_writer(found, dt.VARIANT):
+        return dt.VARIANT
     if not isinstance(form, dict):
         return found
-    if isinstance(found, Array):
-        return Array(add_variants(found.element, form.get("element")), found.contains_null)
-    if isinstance(found, Map):
+    if isinstance(found, dt.Array):
+        return dt.Array(add_variants(found.element, form.get("element")), found.contains_null)
+    if isinstance(found, dt.Map):
         value = add_variants(found.value, form.get("value"))
-        return Map(add_variants(found.key, form.get("key")), value, found.value_contains_null)
+        return dt.Map(add_variants(found.key, form.get("key")), value, found.value_contains_null)
     below = form.get("fields")
-    if not isinstance(found, Struct) or not isinstance(below, list) or len(below) != len(found.fields):
+    if not isinstance(found, dt.Struct) or not isinstance(below, list) or len(below) != len(found.fields):
         return found
     forms = [one.get("type") if isinstance(one, dict) else None for one in below]
-    return Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+    return dt.Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
