@@ -12,8 +12,7 @@ from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allow, has_unpublishable
 from planproof.judge.effect import Effect
 from planproof.own_errors import describe
-from planproof.report.changes import TableVersion
-from planproof.report.details import Details
+from planproof.report.details import Details, TableVersion
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings

@@ -20,7 +20,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.report.changes import TableChange, TableVersion, Values
+from planproof.report.details import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
