@@ -8,8 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from planproof.project.errors import ProjectError
-from planproof.project.reads import LARGEST
+from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular
 
 _TRIES = 3

@@ -83,15 +83,7 @@ def list_suggestions(report: Report) -> list[str]:
 def _format_table(findings: Sequence[Finding]) -> list[str]:
     head = ("code", "verdict", "column", "promised", "found", "plane", "where")
     rows = [
-        (
-            f.code,
-            f.verdict.value,
-            f.field or "-",
-            f.promised or "-",
-            f.found or "-",
-            f.plane,
-            _format_where(f),
-        )
+        (f.code, f.verdict.value, f.field or "-", f.promised or "-", f.found or "-", f.plane, _format_where(f))
         for f in findings
     ]
     cells = [head, *[(*map(_cut_text, row[:-1]), row[-1]) for row in rows]]

@@ -10,8 +10,7 @@ from typing import Any
 
 from planproof.project.compiler import Selection
 from planproof.project.contracts import load_file
-from planproof.project.errors import ProjectError
-from planproof.project.reads import read_content
+from planproof.project.reads import ProjectError, read_content
 from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")

@@ -1,8 +1,13 @@
-"""What the gate knows of the node that a thread of dbt's runs: one value, which `decide` reads and gives anew."""
+"""What the gate knows of the node that a thread of dbt's runs: one value, which `decide` reads and gives anew.
+
+What one of dbt's threads works on.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -15,10 +20,15 @@ from planproof_engine.origin import Origin
 from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
-    from dbt_planproof.dbts import Column, Relation
+    from collections.abc import Iterator
+
+    from dbt_planproof.dbts import Column, Node, Relation
     from dbt_planproof.seeds import Seed
+    from planproof.guard import Guard
+    from planproof.publish.data_tests.trial import StagedRows
     from planproof.report.model import Report
     from planproof.session.protocol import SparkPlanes
+    from planproof.session.thrift import ThriftSession
 
 SCHEMA_CHANGES = ("add_columns", "retype_column")
 
@@ -163,3 +173,34 @@ class NodeState:
         first, *rest = self.put_off
         deleted = (first,) if isinstance(first, Statement) and first.kind == "delete" else ()
         return replace(self, put_off=tuple(rest), done=(*self.done, *deleted))
+
+
+class ThisThread(threading.local):
+    """The node that the thread runs, and its state where the gate looks at it; the rows over which dbt compiles a test;
+    over Thrift, where each thread has a connection of its own, the session on it and the guard."""
+
+    node: Node | None = None
+    state: NodeState | None = None
+    staged: StagedRows | None = None
+    session: ThriftSession | None = None
+    guard: Guard | None = None
+
+    @property
+    def running(self) -> NodeState | None:
+        """The node's state, while its statements are gated."""
+        return self.state if self.state is not None and self.state.is_open else None
+
+    def change(self, state: NodeState, **known: Any) -> NodeState:
+        """The node's next state: `state`, with what is known now."""
+        self.state = replace(state, **known)
+        return self.state
+
+    @contextmanager
+    def hide_node(self) -> Iterator[None]:
+        """Within the block the statements of the thread are dbt's own."""
+        node, state = self.node, self.state
+        self.node = self.state = None
+        try:
+            yield
+        finally:
+            self.node, self.state = node, state

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.processes import Process, end_process
+from airflow_planproof.interpreter import Process, end_process
 from airflow_planproof.work import CANCEL_SECONDS
 
 if TYPE_CHECKING:

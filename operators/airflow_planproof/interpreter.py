@@ -1,9 +1,13 @@
-"""Spark work in another interpreter, over pipes: one line of JSON to it, one line per report back."""
+"""Spark work in another interpreter, over pipes: one line of JSON to it, one line per report back.
+
+The end of a process that a task has started, with all that it started itself.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,12 +16,27 @@ from typing import IO, TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.processes import Process, end_process
 from airflow_planproof.work import CANCEL_SECONDS
 
 if TYPE_CHECKING:
     from planproof.project.request import Request
     from planproof.report import Report
+
+Process = subprocess.Popen[str]
+
+
+def end_process(child: Process | None, ask: Callable[[Process], None], seconds: float) -> bool:
+    """`ask` asks the process, a group's leader, to end; after `seconds` it is killed. True where it ended by itself."""
+    if child is None or child.poll() is not None:
+        return True
+    ask(child)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(seconds)
+    ended = child.poll() is not None
+    with suppress(ProcessLookupError):  # Spark's JVM is in the same group.
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    return ended
 
 
 class Interpreter:

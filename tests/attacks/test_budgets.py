@@ -24,10 +24,10 @@ from planproof.cli.options import parse_vars
 from planproof.limits import Limits
 from planproof.project.check import check_project
 from planproof.project.contracts import load_file
-from planproof.project.errors import ProjectError
 from planproof.project.infer import infer_project
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
+from planproof.project.reads import ProjectError
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.yaml_text import load_yaml
 from planproof.report.formats import FORMATS, render

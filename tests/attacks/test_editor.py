@@ -24,9 +24,9 @@ pytest.importorskip("pygls")
 from lsprotocol.types import TextDocumentItem
 from pygls.workspace import Workspace as Texts
 
-from planproof.lsp import answers, compiling
-from planproof.lsp.framing import bound_input
-from planproof.lsp.server import make_diagnostic, new_server
+from planproof.lsp import answers
+from planproof.lsp import workspace as compiling
+from planproof.lsp.server import bound_input, make_diagnostic, new_server
 from planproof.lsp.texts import find_edits, move_line
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation

@@ -99,7 +99,7 @@ VALUES = (None, 5, -1e400, "x" * 9, [], {}, [[]], [5], {"a": 5}, True)
 
 def test_a_page_shows_a_report_or_says_that_there_is_none() -> None:
     pytest.importorskip("airflow.providers.common.compat.sdk")
-    from airflow_planproof.rendering import render
+    from airflow_planproof.xcom import render
 
     assert "shop.m" in (render(TRUE) or "")
     places = [(key,) for key in TRUE] + [("reports", 0, key) for key in TRUE["reports"][0]]

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof.project.request import is_lasting
 
 MODELS = {

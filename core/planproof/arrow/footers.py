@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from planproof.arrow.in_path import InPath, compare_path
-from planproof.arrow.leaves import add_variants, leaf_type, logical_form, refine_type
-from planproof.arrow.types import is_list, stored_type
+from planproof.arrow.leaves import add_variants, is_list, leaf_type, logical_form, refine_type, stored_type
 from planproof.regular import open_regular
 from planproof_engine.claim import Path
 from planproof_engine.schema import PhysicalField, PhysicalSchema

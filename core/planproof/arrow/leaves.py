@@ -2,17 +2,27 @@
 
 Source: `org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter`, default settings (INT96 is a
 timestamp, a bare BINARY is binary, TIMESTAMP without a zone is timestamp_ntz).
+
+Arrow's types as Spark's.
+
+Source: `org.apache.spark.sql.util.ArrowUtils.fromArrowType` and `pyspark.sql.pandas.types`.
+
+Record batches against their own schema (I2).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import pyarrow as pa
+
 from planproof_engine import types as dt
+from planproof_engine.claim import Path
+from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 _PLAIN: dict[str, dt.DataType] = {
     "BOOLEAN": dt.BOOLEAN,
@@ -119,3 +129,144 @@ def add_variants(found: dt.DataType, form: Any) -> dt.DataType:
         return found
     forms = [one.get("type") if isinstance(one, dict) else None for one in below]
     return dt.Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+
+
+_ATOMS: dict[int, dt.DataType] = {
+    pa.lib.Type_NA: dt.VOID,
+    pa.lib.Type_BOOL: dt.BOOLEAN,
+    pa.lib.Type_INT8: dt.BYTE,
+    pa.lib.Type_INT16: dt.SHORT,
+    pa.lib.Type_INT32: dt.INT,
+    pa.lib.Type_INT64: dt.LONG,
+    pa.lib.Type_FLOAT: dt.FLOAT,
+    pa.lib.Type_DOUBLE: dt.DOUBLE,
+    pa.lib.Type_STRING: dt.STRING,
+    pa.lib.Type_LARGE_STRING: dt.STRING,
+    pa.lib.Type_STRING_VIEW: dt.STRING,
+    pa.lib.Type_BINARY: dt.BINARY,
+    pa.lib.Type_LARGE_BINARY: dt.BINARY,
+    pa.lib.Type_FIXED_SIZE_BINARY: dt.BINARY,
+    pa.lib.Type_BINARY_VIEW: dt.BINARY,
+    pa.lib.Type_DATE32: dt.DATE,
+    pa.lib.Type_DURATION: dt.Interval("day", "second"),
+    pa.lib.Type_INTERVAL_MONTH_DAY_NANO: dt.CALENDAR_INTERVAL,
+    pa.lib.Type_TIME64: dt.Time(6),
+}
+
+
+def is_list(t: pa.DataType) -> bool:
+    """True for every spelling of a list; a map is none."""
+    return bool(
+        pa.types.is_list(t)
+        or pa.types.is_large_list(t)
+        or pa.types.is_fixed_size_list(t)
+        or pa.types.is_list_view(t)
+        or pa.types.is_large_list_view(t)
+    )
+
+
+def stored_type(t: pa.DataType) -> pa.DataType:
+    """The type below dictionaries and extensions."""
+    while isinstance(t, pa.BaseExtensionType) or pa.types.is_dictionary(t):
+        t = t.value_type if pa.types.is_dictionary(t) else t.storage_type
+    return t
+
+
+def spark_type(arrow: pa.DataType) -> dt.DataType:
+    """The Spark type of an Arrow type; one that Spark does not read becomes a type that equals none of Spark's."""
+    t = stored_type(arrow)
+    if t.id in _ATOMS:
+        return _ATOMS[t.id]
+    if pa.types.is_decimal(t):
+        return dt.Decimal(t.precision, t.scale)
+    if pa.types.is_timestamp(t):
+        return dt.TIMESTAMP if t.tz else dt.TIMESTAMP_NTZ
+    if is_list(t):
+        return dt.Array(spark_type(t.value_type), t.value_field.nullable)
+    if pa.types.is_map(t):
+        return dt.Map(spark_type(t.key_type), spark_type(t.item_type), t.item_field.nullable)
+    if pa.types.is_struct(t):
+        return _struct_type(t)
+    return dt.Atomic(f"arrow {t}", f"arrow {t}")
+
+
+def _struct_type(t: pa.StructType) -> dt.DataType:
+    fields = [t.field(i) for i in range(t.num_fields)]
+    if any((f.metadata or {}).get(b"variant") == b"true" for f in fields):
+        return dt.VARIANT
+    return dt.Struct(tuple(dt.StructField(f.name, spark_type(f.type), f.nullable) for f in fields))
+
+
+def physical_schema(schema: pa.Schema) -> PhysicalSchema:
+    """The schema that Spark reads in an Arrow schema."""
+    return PhysicalSchema(tuple(PhysicalField(f.name, spark_type(f.type), f.nullable) for f in schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a batch: at a path (None: the batch as a whole), with the null count where nulls are it.
+
+    `text`: only bytes that are no UTF-8, which Spark's strings may hold.
+    """
+
+    path: Path | None
+    message: str
+    nulls: int = 0
+    text: bool = False
+
+
+def find_faults(batch: Any) -> list[Fault]:
+    """Where a RecordBatch or Table is not what its schema says: broken buffers, nulls under a NOT NULL flag."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        found = [Fault(None, str(error), text=_is_text(batch, error))]
+    else:
+        found = []
+    if found and not found[0].text:
+        return found
+    for record in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
+        for f, column in zip(record.schema, record.columns):
+            found += _find_null_faults(f, column, (f.name,))
+    return _sum_faults(found)
+
+
+def _is_text(batch: Any, error: Exception) -> bool:
+    """Whether the structure is sound and only a string's bytes are not."""
+    if "UTF8" not in str(error):
+        return False
+    try:
+        batch.validate()
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _find_null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
+    """`array` holds only the places whose parents are there."""
+    if not f.nullable and array.null_count:
+        yield Fault(path, "null under a NOT NULL flag", array.null_count)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    t = stored_type(f.type)
+    if is_list(t):
+        yield from _find_null_faults(t.value_field, array.flatten(), (*path, "element"))
+    elif pa.types.is_map(t):
+        present = array.drop_null()
+        first, last = (present.offsets[0].as_py(), present.offsets[-1].as_py()) if len(present) else (0, 0)
+        yield from _find_null_faults(t.key_field, present.keys.slice(first, last - first), (*path, "key"))
+        yield from _find_null_faults(t.item_field, present.items.slice(first, last - first), (*path, "value"))
+    elif pa.types.is_struct(t):
+        present = array.drop_null()
+        for i in range(t.num_fields):
+            yield from _find_null_faults(t.field(i), present.field(i), (*path, t.field(i).name))
+
+
+def _sum_faults(found: list[Fault]) -> list[Fault]:
+    totals: dict[tuple[Path | None, str, bool], int] = {}
+    for fault in found:
+        key = fault.path, fault.message, fault.text
+        totals[key] = totals.get(key, 0) + fault.nulls
+    return [Fault(path, message, nulls, text) for (path, message, text), nulls in totals.items()]

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from planproof.cli import output
-from planproof.project.changes import BREAKING, Comparison, SchemaChange
+from planproof.project.diff import BREAKING, Comparison, SchemaChange
 from planproof.report.folding import list_names
 from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
 

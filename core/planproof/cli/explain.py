@@ -34,14 +34,7 @@ if TYPE_CHECKING:
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one SQL query, each column with a unique name.")
 @click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
-def explain(
-    what: str,
-    location: ProjectLocation,
-    as_plan: bool,
-    as_sql: bool,
-    rewrites: bool,
-    as_json: bool,
-) -> None:
+def explain(what: str, location: ProjectLocation, as_plan: bool, as_sql: bool, rewrites: bool, as_json: bool) -> None:
     """Shows the type of each column of MODEL, whether it may be null, and why; or what the code PPnnn means.
 
     It reads the compiled project, and needs neither Java nor Spark.

@@ -23,12 +23,7 @@ from planproof.report.parts import format_count, neutralize, neutralize_json
 )
 @click.option("--check", is_flag=True, help="Writes nothing: compares the live sources with the file.")
 def freeze(
-    location: ProjectLocation,
-    conf: tuple[str, ...],
-    fail_on: str,
-    as_json: bool,
-    file: Path | None,
-    check: bool,
+    location: ProjectLocation, conf: tuple[str, ...], fail_on: str, as_json: bool, file: Path | None, check: bool
 ) -> None:
     """Writes the schemas of sources, seeds and snapshots, as Spark reports them, to planproof_sources.json.
 

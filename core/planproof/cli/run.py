@@ -94,12 +94,7 @@ def run(
     directory = (project.directory if project else None) or Path(request.project_dir or ".")
     record = target_folder(directory, request.target_path) / RECORD
     output.finish(
-        report,
-        wanted,
-        fail_on=settings.get("fail_on"),
-        lines=False,
-        record=record,
-        project_dir=request.project_dir,
+        report, wanted, fail_on=settings.get("fail_on"), lines=False, record=record, project_dir=request.project_dir
     )
 
 

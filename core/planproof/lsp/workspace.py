@@ -1,23 +1,34 @@
-"""A dbt project as an editor works on it: the last compile, with the edits that were carried into it since."""
+"""A dbt project as an editor works on it: the last compile, with the edits that were carried into it since.
+
+Has dbt compile saved models, in a process beside the editor that asks no warehouse.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import json
 import os
-from collections.abc import Mapping
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planproof.interpreter import python_command, python_environment
 from planproof.lsp.texts import Lines, move_line, resplice
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
-from planproof.project.reads import is_within
+from planproof.project.reads import LARGEST, is_within
 from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
+from planproof.regular import read_regular
 from planproof.report.model import Report
 from planproof_engine import deeply
 from planproof_engine.finding import Finding, Verdict
@@ -246,3 +257,88 @@ class Workspace:
         if home is None or not node.file or not is_within(os.path.realpath(home / node.file), os.path.realpath(home)):
             return None
         return home / node.file
+
+
+TARGET = "target/planproof/editor"
+"""The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
+
+_SECONDS = 300
+_SELECTED = 20_000
+"""Characters of selections, at most: a command line may not be longer on some systems. More files are a whole project.
+"""
+_NO_NAME = re.compile(r"[^\w./-]")
+
+
+class CannotCompile(Exception):
+    """Raised where dbt does not compile the models. The message is dbt's."""
+
+
+def has_dbt() -> bool:
+    """Whether dbt 1 is installed beside planproof."""
+    try:
+        return importlib.util.find_spec("dbt.cli.main") is not None
+    except ImportError:
+        return False
+
+
+async def compile_files(location: ProjectLocation, files: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
+    """The nodes of the manifest that dbt compiles from these files, by unique id. Raises `CannotCompile`.
+
+    Neither the cache of relations is filled nor a query run (`--no-populate-cache`, `--no-introspect`): a macro that
+    asks the warehouse fails, and the last compile goes on counting.
+    """
+    folder = Path(location.project_dir or ".").resolve()
+    words = ["compile", "--no-populate-cache", "--no-introspect", "--project-dir", str(folder), "--target-path", TARGET]
+    profiles = _find_profiles(location, folder)
+    words += ["--profiles-dir", str(profiles)] if profiles is not None else []
+    words += ["--target", location.target] if location.target is not None else []
+    words += select_files(files)
+    with tempfile.TemporaryDirectory(prefix="planproof-dbt-") as neutral:
+        said, code = await _run(words, neutral)
+    if code != 0:
+        raise CannotCompile(said)
+    try:
+        nodes = json.loads(read_regular(folder / TARGET / "manifest.json", LARGEST))["nodes"]
+    except (OSError, ValueError, KeyError) as error:
+        raise CannotCompile(f"dbt wrote no manifest: {error}") from error
+    return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}
+
+
+def select_files(files: Iterable[str]) -> list[str]:
+    """The words that select these files, none where they are too many. dbt takes a path as a pattern, and ends it at a
+    blank and at a comma."""
+    words = [word for file in files for word in ("--select", f"path:{_NO_NAME.sub('?', file)}")]
+    return words if sum(map(len, words)) <= _SELECTED else []
+
+
+def _find_profiles(location: ProjectLocation, folder: Path) -> Path | None:
+    """Where dbt, started in the project's folder, would look for profiles; None where it looks in the user's own."""
+    said = location.profiles_dir or os.environ.get("DBT_PROFILES_DIR")
+    if said:
+        return Path(said).resolve()
+    return folder if (folder / "profiles.yml").is_file() else None
+
+
+async def _run(words: Iterable[str], neutral: str) -> tuple[str, int | None]:
+    """The end of what dbt says, and its exit code. It is started in a `neutral` folder: what it starts itself imports
+    from there."""
+    try:
+        work = await asyncio.create_subprocess_exec(
+            *python_command(sys.executable, "dbt.cli.main", "cli", "--no-use-colors", *words),
+            cwd=neutral,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=python_environment(os.environ, PLANPROOF="off"),
+        )
+    except OSError as error:
+        raise CannotCompile(f"dbt cannot be started: {error}") from error
+    try:
+        said, _ = await asyncio.wait_for(work.communicate(), _SECONDS)
+    except asyncio.TimeoutError:
+        work.kill()
+        raise CannotCompile(f"dbt compile took more than {_SECONDS} s") from None
+    except asyncio.CancelledError:
+        work.kill()
+        raise
+    return said.decode("utf-8", "replace").strip()[-2000:], work.returncode

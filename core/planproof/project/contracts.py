@@ -11,8 +11,7 @@ from typing import Any
 import yaml
 
 from planproof.contract import Contract, ContractError
-from planproof.project.errors import ProjectError
-from planproof.project.reads import read_content, read_within
+from planproof.project.reads import ProjectError, read_content, read_within
 from planproof.project.yaml_text import load_yaml
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}

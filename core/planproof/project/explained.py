@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
+from planproof.project.reads import ProjectError
 from planproof.project.sources import read_frozen
 from planproof_engine import deeply
 from planproof_engine.conf import Conf

@@ -6,10 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compare_shapes
-from planproof.project.diff import follow_changes
-from planproof.project.errors import ProjectError
+from planproof.project.diff import (
+    BREAKING,
+    ColumnShape,
+    Comparison,
+    SchemaChange,
+    Shape,
+    compare_shapes,
+    follow_changes,
+)
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.reads import ProjectError
 from planproof.project.sources import Frozen, Known
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.conf import Conf

@@ -22,13 +22,13 @@ from planproof.own_errors import describe
 from planproof.project.behind import OverReach
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
+from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.sources import Frozen, Known, Unread, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json

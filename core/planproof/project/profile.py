@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.contracts import load_file
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.records import record

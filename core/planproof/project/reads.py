@@ -1,4 +1,7 @@
-"""Notes which of a project's files a check reads: the same check over the same files gives the same result again."""
+"""Notes which of a project's files a check reads: the same check over the same files gives the same result again.
+
+The errors of this room.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from planproof.regular import read_regular
+
+
+class ProjectError(ValueError):
+    """A project, manifest, selection or contract file that cannot be read: the message says where, and what next."""
+
+
+class UnreadableContract(ProjectError):
+    """The contract of one model that cannot be read: it says nothing of the others."""
+
 
 File = str | Path
 

@@ -16,12 +16,11 @@ from planproof.contract import ContractError, Model
 from planproof.project.cache import Cache
 from planproof.project.compiler import Compiler
 from planproof.project.contracts import parse_contract, read_contract
-from planproof.project.errors import ProjectError
-from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import reduce_collections
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
-from planproof.project.reads import note_reads
+from planproof.project.reads import ProjectError, note_reads
+from planproof.project.remembered import Earlier, Finished, form_of_conf, key_of
 from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
@@ -235,7 +234,7 @@ class Request:
 
     def _check(self, progress: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
         from planproof.project.check import check_project
-        from planproof.project.workers import count_cores
+        from planproof.project.schedule import count_cores
 
         location = self.location
         if self.compiles and self.manifest is not None:

@@ -15,13 +15,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from planproof.arrow.agreed import agreed_columns
-from planproof.arrow.isolated import CannotRead
+from planproof.arrow.isolated import CannotRead, agreed_columns
 from planproof.project.contracts import load_file, parse_column
-from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
-from planproof.project.reads import is_file, is_within, note_unrepeatable, read_within, resolve_within
+from planproof.project.reads import ProjectError, is_file, is_within, note_unrepeatable, read_within, resolve_within
 from planproof.session.files import data_files
 from planproof_engine import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import RelationName

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planproof.project.contracts import load_file
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 
 
 def target_folder(

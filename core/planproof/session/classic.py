@@ -16,8 +16,14 @@ from planproof.session import versions
 from planproof.session.absence import NOT_THERE, list_tables, verify_absence
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.delta.tables import Delta
-from planproof.session.described import has_options
-from planproof.session.entries import entries, has_python_source
+from planproof.session.described import (
+    BY_PLACE,
+    COMPARED,
+    declared_schema,
+    filled_columns,
+    has_options,
+    physical_schema,
+)
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.files import list_data_files
 from planproof.session.frames import FrameSession
@@ -36,12 +42,9 @@ from planproof.session.protocol import (
     Transactional,
     Written,
 )
-from planproof.session.schemas import declared_schema, filled_columns, physical_schema
-from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
-from planproof.session.watched import watch_query
-from planproof.session.write_plans import FileWriter, find_write_plans
+from planproof.session.watched import FileWriter, entries, find_write_plans, has_python_source, watch_query
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError

@@ -14,11 +14,10 @@ from typing import Any
 
 from planproof.session import versions
 from planproof.session.absence import verify_absence
+from planproof.session.described import BY_PLACE, CLAIMING, COMPARED, declared_schema, physical_schema
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
-from planproof.session.schemas import declared_schema, physical_schema
-from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.quoting import quote_parts

@@ -3,6 +3,10 @@
 In Spark 4 `DESCRIBE TABLE EXTENDED ... AS JSON` says everything, every flag too (`DescribeRelationJsonCommand`). In
 Spark 3.5 the flags stand in the tree that `SHOW TABLE EXTENDED` prints (`CatalogTable.toLinkedHashMap`,
 `StructType.treeString`), and everything else in the lines of `DESCRIBE TABLE EXTENDED`.
+
+The settings that every kind of session asks Spark for, and the patterns that it looks for in the text of plans.
+
+Spark's schema JSON as physical schemas.
 """
 
 from __future__ import annotations
@@ -10,11 +14,75 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine import types as dt
+from planproof_engine.conf import Conf, UnknownSpark
 from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import Struct, from_json
+
+
+@lru_cache(maxsize=256)  # A publish meets the same text at plane after plane.
+def physical_schema(form: str) -> PhysicalSchema:
+    """The schema that `StructType.json` spells, with the types that a query sees (char and varchar are strings)."""
+    return _schema(_drop_lengths(json.loads(form)))
+
+
+def declared_schema(form: str) -> PhysicalSchema:
+    """What `physical_schema` gives, with the char and varchar lengths that the fields' metadata keeps."""
+    return _schema(json.loads(form))
+
+
+def filled_columns(form: str) -> tuple[str, ...]:
+    """The columns that a file without them holds a value in (`ResolveDefaultColumns.existenceDefaultValues`)."""
+    return tuple(f["name"] for f in json.loads(form)["fields"] if "EXISTS_DEFAULT" in f["metadata"])
+
+
+def _schema(form: Any) -> PhysicalSchema:
+    struct = from_json(form)
+    assert isinstance(struct, Struct)
+    return PhysicalSchema(tuple(PhysicalField(f.name, f.type, f.nullable) for f in struct.fields))
+
+
+def _drop_lengths(form: Any) -> Any:
+    """The form without the lengths of char and varchar. Collations stand in the metadata, too, and stay: a query sees
+    them."""
+    if isinstance(form, dict):
+        return {k: _drop_lengths(v) for k, v in form.items() if k != "__CHAR_VARCHAR_TYPE_STRING"}
+    return [_drop_lengths(v) for v in form] if isinstance(form, list) else form
+
+
+MANAGED_PARTITIONS = "spark.sql.hive.manageFilesourcePartitions"
+"""Where it is false, Spark neither registers partitions of Parquet tables nor lists them."""
+RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
+"""Where it is true, a backslash in a string literal stands for itself."""
+
+COMPARED = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
+"""Where it is true, Spark compares each batch of a Python function with what the function declares. An older Spark
+accepts the setting and ignores it."""
+
+CLAIMING = re.compile(r"MapInArrow|MapInPandas|FlatMap(?:Co)?Groups|PythonDataSource")
+"""Nodes that may claim NOT NULL for rows that Spark did not look at, in the text of a plan."""
+
+
+BY_PLACE = re.compile(r"\b(?:(?:Python)?MapInArrow|FlatMap(?:Co)?GroupsInArrow)\b")
+"""Nodes that give batches whose columns Spark takes by position, in the text of a plan; before 4.0 with `Python`."""
+
+
+def conf_of(version: str, found: Mapping[str, str | None], provider: str | None) -> Conf:
+    """The conf of a live Spark: its version's defaults, and over them what Spark says of each setting (None: nothing).
+
+    `provider` is its `spark.sql.sources.default`. Raises `SparkFailure` where planproof does not know the version.
+    """
+    try:
+        conf = Conf.of(version, {key: value for key, value in found.items() if value is not None})
+    except UnknownSpark as error:
+        raise SparkFailure(str(error)) from None
+    return replace(conf, create_table_provider=provider or conf.create_table_provider)
+
 
 Form = Mapping[str, Any]
 

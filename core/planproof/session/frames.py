@@ -11,10 +11,9 @@ from typing import Any
 
 from planproof.session import python_functions, versions
 from planproof.session.absence import doubt_absence
-from planproof.session.described import parse_lines
+from planproof.session.described import MANAGED_PARTITIONS, conf_of, parse_lines
 from planproof.session.failures import translate_errors
 from planproof.session.protocol import StoredTable
-from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf

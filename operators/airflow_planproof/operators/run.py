@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import parse_full_refresh, split_words
-from airflow_planproof.operators.project import PROJECT_FIELDS, PlanproofProjectOperator
+from airflow_planproof.operators.project import (
+    PROJECT_FIELDS,
+    PlanproofProjectOperator,
+    parse_full_refresh,
+    split_words,
+)
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:

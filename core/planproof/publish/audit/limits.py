@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from planproof.contract import Model
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
