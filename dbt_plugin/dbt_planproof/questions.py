@@ -22,8 +22,7 @@ from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, ThisThread,
 from dbt_planproof.trials import Trials
 from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
-from planproof.project.compiled import relocate
-from planproof.project.promised import Promises
+from planproof.project.compiled import Promises, relocate
 from planproof.project.reads import ProjectError
 from planproof.report.details import Details
 from planproof.report.model import Report

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Node, Relation
     from dbt_planproof.states import ThisThread
     from planproof.session.classic import ClassicSession
-    from planproof.session.connect import ConnectSession
+    from planproof.session.frames import ConnectSession
     from planproof.session.thrift import ThriftSession
 
 OWN_CATALOG = "spark_catalog"

@@ -406,7 +406,7 @@ def test_a_state_of_iceberg_is_a_regular_file(made: Any, tmp_path: Path) -> None
 def test_what_dbt_wrote_is_a_regular_file(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A link of the repository leads dbt's manifest to a device."""
     cli_main = pytest.importorskip("dbt.cli.main")
-    invoke = pytest.importorskip("dbt_planproof.invoke")
+    invoke = pytest.importorskip("dbt_planproof.compiler")
     written = tmp_path / workspace.TARGET / "manifest.json"
     written.parent.mkdir(parents=True)
     made(written)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planproof.arrow.footers import Footer
-from planproof.arrow.in_path import InPath
+from planproof.arrow.footers import Footer, InPath
 from planproof.invariants.file_schemas import merge_findings
 from planproof.invariants.registered import is_widened
 from planproof_engine import types as dt

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.project.cache import Cache
+from planproof.project.compiled import Promises
 from planproof.project.lookup import merge_state
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, has_inherited_quarantine
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.promised import Promises
 from planproof.project.remembered import Earlier
 from planproof.project.schedule import Schedule
 from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded

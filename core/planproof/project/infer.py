@@ -12,12 +12,11 @@ from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
-from planproof.project.contracts import load_file
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError
+from planproof.project.reads import ProjectError, load_file
 from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files

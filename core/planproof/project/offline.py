@@ -29,11 +29,18 @@ from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.reads import ProjectError, UnreadableContract
-from planproof.project.sources import Frozen, Known, Unread, schema_of_source
+from planproof.project.sources import (
+    Frozen,
+    Known,
+    Supposition,
+    Unread,
+    find_growth,
+    join_alternatives,
+    schema_of_source,
+)
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
-from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name

@@ -22,8 +22,7 @@ from ruamel.yaml.tokens import CommentToken
 from yaml import YAMLError as PlainYAMLError
 
 from planproof.project.infer import Inferred, InferredColumn
-from planproof.project.reads import ProjectError, read_content
-from planproof.project.yaml_text import is_plain, refuse_large
+from planproof.project.reads import ProjectError, is_plain, read_content, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, fold_name
 

@@ -14,7 +14,7 @@ from planproof.session.protocol import Session, SparkFailure
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
-    from planproof.session.connect import ConnectSession
+    from planproof.session.frames import ConnectSession
 
 
 _EMBEDDED = {
@@ -36,7 +36,7 @@ def open(spark: Any) -> Session:
         opened: Session = spark
         return opened
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        from planproof.session.connect import ConnectSession
+        from planproof.session.frames import ConnectSession
 
         return ConnectSession(spark)
     if type(spark).__module__.startswith("pyhive"):

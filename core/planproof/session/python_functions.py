@@ -163,8 +163,7 @@ def _wrap_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     """
     from pyspark.sql.types import StructField, StructType
 
-    from planproof.arrow.lists import check_declared, make_table
-    from planproof.arrow.values import array_of, is_plain, values_of
+    from planproof.arrow.lists import array_of, check_declared, is_plain, make_table, values_of
 
     given = [StructType([StructField("_0", t)]) for t in takes]
     given_back = StructType([StructField("_0", returns)])
