@@ -24,7 +24,7 @@ from planproof.report.run import run_report
 @click.option(
     "--contract",
     "contract_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.FILE,
     help="A YAML or JSON file with `columns: [{name, type, nullable}]`, in place of the project's contracts.",
 )
 @click.option(

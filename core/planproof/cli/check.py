@@ -146,21 +146,16 @@ class _CheckProgress(output.NamedProgress):
 @options.selection
 @options.settings("check")
 @options.report
-@click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@options.sources
 @click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, with --compile.")
 @options.spark
 @click.option(
     "--baseline",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.FILE,
     help="A file of known findings: only new ones are shown, and fail. `planproof run` takes none.",
 )
-@click.option(
-    "--write-baseline",
-    "written",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Writes today's findings as the baseline.",
-)
+@click.option("--write-baseline", "written", type=options.FILE, help="Writes today's findings as the baseline.")
 @options.verbose
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check models. Default: one per core.")
 @click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")

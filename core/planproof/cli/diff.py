@@ -169,7 +169,7 @@ def _format_flag(name: str) -> str:
 @click.argument("new", type=_PROJECT, default=Path())
 @fail_on_option
 @options.report
-@click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@options.sources
 @click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
 @click.option(
     "--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: the columns that make a row unique."

@@ -19,9 +19,7 @@ from planproof.report.parts import format_count, neutralize, neutralize_json
 @options.spark
 @fail_on_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
-@click.option(
-    "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
-)
+@click.option("--output", "-o", "file", type=options.FILE, help="Default: in the project.")
 @click.option("--check", is_flag=True, help="Writes nothing: compares the live sources with the file.")
 def freeze(
     location: ProjectLocation, conf: tuple[str, ...], fail_on: str, as_json: bool, file: Path | None, check: bool

@@ -12,25 +12,17 @@ from collections.abc import Iterator, Sequence
 from planproof.arrow.footers import Footer, InPath
 from planproof.invariants.file_schemas import merge_findings
 from planproof.invariants.registered import is_widened
+from planproof_engine import schema
 from planproof_engine import types as dt
 from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import (
-    ByColumn,
-    ColumnNames,
-    PhysicalField,
-    PhysicalSchema,
-    by_name,
-    drop_columns,
-    fold_name,
-)
 
 _BOTH: set[dt.DataType] = {dt.TIMESTAMP, dt.TIMESTAMP_NTZ}
 _DIGITS: dict[dt.DataType, int] = {dt.BYTE: 3, dt.SHORT: 5, dt.INT: 10, dt.LONG: 20}
 
 
 def check(
-    now: PhysicalSchema,
+    now: schema.PhysicalSchema,
     footers: Sequence[Footer],
     partition_by: Sequence[str] = (),
     case_sensitive: bool = False,
@@ -42,12 +34,12 @@ def check(
     Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
     does not see what the file holds.
     """
-    away, optional = ColumnNames(partition_by), ColumnNames(filled)
-    wanted = drop_columns(now, partition_by)
+    away, optional = schema.ColumnNames(partition_by), schema.ColumnNames(filled)
+    wanted = schema.drop_columns(now, partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
-            held = ColumnNames(footer.schema.names)
+            held = schema.ColumnNames(footer.schema.names)
             expected = [f for f in wanted if f.name in held or f.name not in optional]
             found += [(finding, footer.files) for finding in _compare_file(expected, footer, case_sensitive)]
             found += [(finding, footer.files) for finding in _find_unread(wanted, footer, away)]
@@ -56,8 +48,8 @@ def check(
     return merge_findings(found)
 
 
-def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
-    stored = by_name(footer.schema)
+def _compare_file(wanted: Sequence[schema.PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
+    stored = schema.by_name(footer.schema)
     for f in wanted:
         held = stored.get(f.name)
         if held is None:
@@ -75,17 +67,17 @@ def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitiv
         yield from _compare_types(dt.drop_lengths(f.type), held.type, (f.name,), footer)
 
 
-def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
-    known = ColumnNames(f.name for f in wanted) | away
+def _find_unread(wanted: Sequence[schema.PhysicalField], footer: Footer, away: schema.ColumnNames) -> Iterator[Finding]:
+    known = schema.ColumnNames(f.name for f in wanted) | away
     for f in footer.schema:
         if f.name not in known:
             yield _extra_finding((f.name,), f.type, footer)
 
 
-def _find_ambiguous(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
+def _find_ambiguous(wanted: Sequence[schema.PhysicalField], footer: Footer) -> Iterator[Finding]:
     """Names that a session without case cannot tell apart: Spark refuses to read such a column."""
     for f in wanted:
-        held = [name for name in footer.schema.names if fold_name(name) == fold_name(f.name)]
+        held = [name for name in footer.schema.names if schema.fold_name(name) == schema.fold_name(f.name)]
         if len(held) > 1:
             message = f"{footer.name} stores {' and '.join(held)}: Spark cannot tell which of them {f.name} is"
             yield _finding(Verdict.VIOLATED, (f.name,), f.name, ", ".join(held), message)
@@ -94,10 +86,10 @@ def _find_ambiguous(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator
 def check_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
     """Partition columns that stand in the files too: readers take the path's value, whatever the file holds. Files that
     say the same are healthy."""
-    away = ColumnNames(partition_by)
+    away = schema.ColumnNames(partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
-        last = ByColumn((p.column, p) for p in footer.in_path)
+        last = schema.ByColumn((p.column, p) for p in footer.in_path)
         found += [(_path_finding(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
     return merge_findings(found)
 
@@ -121,14 +113,14 @@ def _compare_types(now: dt.DataType, stored: dt.DataType, path: Path, footer: Fo
 
 
 def _compare_structs(now: dt.Struct, stored: dt.Struct, path: Path, footer: Footer) -> Iterator[Finding]:
-    held = by_name(stored.fields)
+    held = schema.by_name(stored.fields)
     for f in now.fields:
         inner = held.get(f.name)
         if inner is None:
             yield _missing_finding(footer, (*path, f.name), f.type, f.nullable)
         else:
             yield from _compare_types(f.type, inner.type, (*path, f.name), footer)
-    known = ColumnNames(f.name for f in now.fields)
+    known = schema.ColumnNames(f.name for f in now.fields)
     for inner in stored.fields:
         if inner.name not in known:
             yield _extra_finding((*path, inner.name), inner.type, footer)

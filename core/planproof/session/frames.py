@@ -16,18 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from planproof.session import python_functions, versions
+from planproof.session import described, python_functions, versions
 from planproof.session.absence import doubt_absence, verify_absence
-from planproof.session.described import (
-    BY_PLACE,
-    CLAIMING,
-    COMPARED,
-    MANAGED_PARTITIONS,
-    conf_of,
-    declared_schema,
-    parse_lines,
-    physical_schema,
-)
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
 from planproof.session.sql_only import SqlOnlySession
@@ -53,7 +43,7 @@ class FrameSession(SqlOnlySession):
     def conf(self) -> Conf:
         with translate_errors():
             found = versions.settings_in_force(self.spark, (*SETTINGS, _PROVIDER))
-        return conf_of(str(self.spark.version), found, found.get(_PROVIDER))
+        return described.conf_of(str(self.spark.version), found, found.get(_PROVIDER))
 
     def setting(self, key: str) -> str | None:
         with translate_errors():
@@ -147,11 +137,11 @@ class FrameSession(SqlOnlySession):
             str(r[0]): str(r[1])
             for r in self.spark.sql(f"show tblproperties {quote_parts(split_name(name))}").collect()
         }
-        found = parse_lines(name, lines, schema, properties)
+        found = described.parse_lines(name, lines, schema, properties)
         return replace(found, tracked=found.tracked and self._has_managed_partitions())
 
     def _has_managed_partitions(self) -> bool:
-        return str(self.spark.conf.get(MANAGED_PARTITIONS, "true")).lower() == "true"
+        return str(self.spark.conf.get(described.MANAGED_PARTITIONS, "true")).lower() == "true"
 
     def register(self, name: str, function: Any) -> Function | None:
         return python_functions.register(self.spark, name, function)
@@ -218,22 +208,23 @@ class ConnectSession(FrameSession):
         with explain_unplanned() as unplanned:
             plans = str(frame._explain_string(extended=True))
             fed = _is_python_fed(plans)
-            if BY_PLACE.search(plans):
-                by_place = COMPARED not in versions.settings_in_force(self.spark, (COMPARED,))
-        return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned.reason, by_place)
+            if described.BY_PLACE.search(plans):
+                by_place = described.COMPARED not in versions.settings_in_force(self.spark, (described.COMPARED,))
+        schema, declared = described.physical_schema(form), described.declared_schema(form)
+        return SparkPlanes(schema, None, None, declared, fed, unplanned.reason, by_place)
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
         """Nothing has to be counted: a client's rows were checked against their flags when they became Arrow."""
         with translate_errors():
             text = self.spark.sql(f"{_BEFORE}{drop_terminators(sql)}{_AFTER}")._explain_string(extended=True)
-        yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
+        yield Entries((), tuple(sorted({found.group() for found in described.CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:
         try:
             with translate_errors():
                 form = self.spark.table(quote_parts(split_name(name))).schema.json()
-                found = self.describe(name, declared_schema(form))
+                found = self.describe(name, described.declared_schema(form))
         except AnalysisError as error:
             verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
             return None

@@ -105,7 +105,7 @@ def loosen(spark: SparkSession, kind: str, node: Any) -> Any | None:
         return spark._jsparkSession.internalCreateDataFrame(node.rdd(), node.schema().asNullable(), False)
     try:
         with silence_pyspark():
-            return versions.dataset_class(spark._jvm).ofRows(spark._jsparkSession, _copy_loosened(spark, node))
+            return _dataset(spark, _copy_loosened(spark, node))
     except (Py4JError, TypeError):
         return None
 
