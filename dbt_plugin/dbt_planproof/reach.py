@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import planproof.session
-from dbt_planproof.dbts import Adapter
+from dbt_planproof.dbts import Adapter, Node, Relation
 from dbt_planproof.scope import why_unreachable
 from planproof.publish.transaction.names import PREFIX, Refused, join, parent
 from planproof.publish.transaction.places import database_root
@@ -28,7 +28,6 @@ from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.texts import Statement
 
 if TYPE_CHECKING:
-    from dbt_planproof.dbts import Adapter, Node, Relation
     from dbt_planproof.states import ThisThread
     from planproof.session.classic import ClassicSession
     from planproof.session.frames import ConnectSession

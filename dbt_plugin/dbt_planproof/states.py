@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import LOGGED_FORMATS, Model
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session.protocol import Session, SparkFailure, SparkPlanes
 from planproof.settings import Settings
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError, Origin
@@ -30,13 +30,10 @@ from planproof_engine.quoting import quote_parts
 from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dbt_planproof.dbts import Column, Node, Relation
     from planproof.guard import Guard
     from planproof.publish.data_tests.trial import StagedRows
     from planproof.report.model import Report
-    from planproof.session.protocol import SparkPlanes
     from planproof.session.thrift import ThriftSession
 
 EMPTY = "SELECT 1 AS nothing"

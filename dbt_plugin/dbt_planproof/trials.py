@@ -23,7 +23,7 @@ from planproof.publish.data_tests.known import Question, Thresholds, parse_quest
 from planproof.publish.data_tests.one_query import SHARED, count_together
 from planproof.publish.data_tests.trial import COUNTED, DataTest, NotRun, StagedRows
 from planproof.report.details import DataTestResult
-from planproof.session.protocol import SparkFailure
+from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -32,7 +32,6 @@ from planproof_engine.schema import ColumnNames
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
     from dbt_planproof.states import NodeState, ThisThread
-    from planproof.session.protocol import Session
     from planproof_engine.texts import Statement
 
 _MACROS = (

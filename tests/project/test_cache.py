@@ -19,8 +19,8 @@ from planproof.project import cache as caches
 from planproof.project import location, read_project, schedule
 from planproof.project.cache import Cache
 from planproof.project.check import check_project
+from planproof.project.finished import Earlier, Finished
 from planproof.project.reads import Reads, note_reads, read_content
-from planproof.project.remembered import Earlier, Finished
 from planproof.project.request import Progress, Request
 from planproof.project.schedule import can_fork
 from planproof.report.model import Report

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planproof.judge.draft import TOO_LARGE
 from planproof.project.cache import Cache
+from planproof.project.finished import Earlier
 from planproof.project.garbage import freeze_old_objects, reduce_collections
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
-from planproof.project.remembered import Earlier, JudgedNode, JudgementCache
+from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
 from planproof.report.model import Report
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-    from planproof.project.offline import OfflineCheck
 
 
 class Question(NamedTuple):
