@@ -25,9 +25,18 @@ from typing import Any
 
 from planproof.arrow.isolated import CannotRead, agreed_columns
 from planproof.judge.doubts import Incomplete
-from planproof.project import reads
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
+from planproof.project.reads import (
+    ProjectError,
+    is_file,
+    is_within,
+    load_file,
+    note_unrepeatable,
+    parse_column,
+    read_within,
+    resolve_within,
+)
 from planproof.session.files import data_files
 from planproof_engine import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog, Relation, RelationName
@@ -91,10 +100,10 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     found = Path(file) if file is not None else _find_file(project.directory)
     if found is None:
         return Frozen()
-    form = reads.load_file(found)
+    form = load_file(found)
     sources = form.get("sources") if isinstance(form, Mapping) else None
     if not isinstance(sources, Mapping):
-        raise reads.ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
+        raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
     shown = _resolve_file(found, project.directory)
     return Frozen(
         {
@@ -115,20 +124,20 @@ def _read_spark_version(given: Any, file: Path) -> str | None:
     try:
         return None if given is None else spark_version(str(given))
     except UnknownSpark as error:
-        raise reads.ProjectError(f"{file}: `spark`: {error}") from error
+        raise ProjectError(f"{file}: `spark`: {error}") from error
 
 
 def _find_file(directory: Path | None) -> Path | None:
     candidates = [directory / name for name in FREEZE_FILES] if directory is not None else []
-    return next((path for path in candidates if reads.is_file(path)), None)
+    return next((path for path in candidates if is_file(path)), None)
 
 
 def _parse_entry(entry: Any, where: str, file: str) -> Known:
     columns = entry.get("columns") if isinstance(entry, Mapping) else None
     if not isinstance(columns, list) or not columns:
-        raise reads.ProjectError(f"{where}: `columns` is not a list of columns")
+        raise ProjectError(f"{where}: `columns` is not a list of columns")
     kind = str(entry.get("kind") or "table")
-    found = [(reads.parse_column(_drop_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
+    found = [(parse_column(_drop_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
     ids = {column[0]: c["id"] for column, c in found if isinstance(c.get("id"), int)}
     return Known(tuple(_parse_column(column, where) for column, _ in found), file, {}, kind, ids=ids)
 
@@ -209,9 +218,9 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     location = _find_location(node.raw)
     if location is None or project.directory is None or "\0" in location:
         return None
-    reads.note_unrepeatable()
+    note_unrepeatable()
     path = project.directory / location.removeprefix("file://")
-    if not reads.is_within(os.path.realpath(path), os.path.realpath(project.directory)):
+    if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
         return None
     try:
         files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
@@ -220,7 +229,7 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
         if any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
             return None
         # A link, or a pipe, leads elsewhere.
-        found = agreed_columns([reads.resolve_within(project.directory, file) for file in files])
+        found = agreed_columns([resolve_within(project.directory, file) for file in files])
     except (OSError, CannotRead) as error:
         said = str(error).replace(f"{os.path.realpath(path)}/", "")  # Long messages are cut.
         return Unread(f"The Parquet files below {location} cannot be read: {said}")
@@ -271,7 +280,7 @@ def _read_header(project: Project, node: ProjectNode) -> list[str]:
     if project.directory is None or not node.file:
         return []
     try:
-        text = reads.read_within(project.directory, node.file).decode("utf-8-sig")
+        text = read_within(project.directory, node.file).decode("utf-8-sig")
         return next(csv.reader(_read_first_lines(text), delimiter=delimiter[:1]), [])
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         return []
@@ -293,7 +302,7 @@ def _parse_column(column: tuple[str, Any, bool], where: str, ntz: bool = False) 
         is_ddl = isinstance(given, str) and given.lstrip()[:1] not in ("{", '"')
         return name, parse_type(given, timestamp_ntz=ntz) if is_ddl else from_json(given), nullable
     except (TypeSyntaxError, KeyError, TypeError, ValueError) as error:
-        raise reads.ProjectError(f"{where}: column {name!r}: {error}") from error
+        raise ProjectError(f"{where}: column {name!r}: {error}") from error
 
 
 Parts = tuple[str, ...]

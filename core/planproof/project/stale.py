@@ -14,9 +14,18 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project import reads
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
+from planproof.project.reads import (
+    ProjectError,
+    is_file,
+    is_later,
+    list_yaml_files,
+    load_file,
+    package_folder,
+    read_within,
+    resolve_within,
+)
 from planproof.project.texts import convert_line_ends, is_text_of
 
 _BLANK = re.compile(r"\s+")
@@ -43,13 +52,13 @@ class Files:
         if directory is None or node.file is None:
             return None
         own = node.package == self.project.name
-        installed = "" if own else reads.package_folder(node.package)
+        installed = "" if own else package_folder(node.package)
         if installed is None:
             return None
         home = directory / installed
         path = os.path.join(home, node.file)
         text = _read_text(home, node.file)
-        if text is None and not reads.is_file(path):
+        if text is None and not is_file(path):
             return f"{node.file} is gone" if own and self._has_models(directory) else None
         self.opened = {node.file: convert_line_ends(text)} if text is not None and own else {}
         if text is not None and not is_text_of(node.raw, text):
@@ -63,7 +72,7 @@ class Files:
         """A folder that holds no model at all is a manifest that was carried elsewhere."""
         if not self._any:
             own = (n for n in self.project.models if n.package == self.project.name and n.file)
-            self._any.append(any(reads.is_file(directory / str(n.file)) for n in own))
+            self._any.append(any(is_file(directory / str(n.file)) for n in own))
         return self._any[0]
 
     # --- the YAML ---------------------------------------------------------------------------------------------------
@@ -95,9 +104,9 @@ class Files:
 
     def _read_descriptions(self, folder: PurePosixPath, directory: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
         """The models that the folder's YAML files describe, of those that were written after dbt compiled."""
-        if reads.is_file(directory / ".dbtignore"):
+        if is_file(directory / ".dbtignore"):
             return  # dbt may not read them.
-        for name in reads.list_yaml_files(directory / folder):
+        for name in list_yaml_files(directory / folder):
             path = self._find_newer_yaml(str(folder / name), directory)
             for entry in _list_models(self._read_yaml(path)) if path is not None else ():
                 yield str(entry.get("name")), (str(folder / name), entry)
@@ -105,22 +114,21 @@ class Files:
     def _find_newer_yaml(self, name: str, directory: Path) -> Path | None:
         if name not in self._later:
             yaml = directory / name
-            is_later = reads.is_file(yaml) and _is_inside(directory, name) and self._is_newer(yaml)
-            self._later[name] = yaml if is_later else None
+            self._later[name] = yaml if is_file(yaml) and _is_inside(directory, name) and self._is_newer(yaml) else None
         return self._later[name]
 
     def _is_newer(self, path: Path) -> bool:
         try:
             compiled = datetime.fromisoformat(self.project.generated_at.replace("Z", "+00:00"))
-            return reads.is_later(path, compiled.timestamp())
+            return is_later(path, compiled.timestamp())
         except (ValueError, OSError):
             return True
 
     def _read_yaml(self, path: Path) -> Any:
         if path not in self._yaml:
             try:
-                self._yaml[path] = reads.load_file(path, self.project.directory)
-            except reads.ProjectError:
+                self._yaml[path] = load_file(path, self.project.directory)
+            except ProjectError:
                 self._yaml[path] = None
         return self._yaml[path]
 
@@ -153,7 +161,7 @@ class Files:
 
 def _is_inside(directory: Path, name: str) -> bool:
     try:
-        reads.resolve_within(directory, name)
+        resolve_within(directory, name)
     except (OSError, ValueError):
         return False
     return True
@@ -161,7 +169,7 @@ def _is_inside(directory: Path, name: str) -> bool:
 
 def _read_text(directory: Path, name: str) -> str | None:
     try:
-        return reads.read_within(directory, name).decode("utf-8")
+        return read_within(directory, name).decode("utf-8")
     except (OSError, ValueError):
         return None
 
