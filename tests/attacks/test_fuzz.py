@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.explained import explain_model
+from planproof.project.infer import explain_model
 from planproof.project.manifest import read_project
 from planproof.project.profile import render_value
 from planproof.project.reads import ProjectError, load_yaml
