@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_planproof import message
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 
 if TYPE_CHECKING:
@@ -140,11 +139,11 @@ def end_task(report: RunReport, fail_on: str | None, url: str | None) -> None:
     reports = report.reports
     failing = report.failing(fail_on)
     if failing:
-        raise PlanproofViolation(message.describe_violation(failing, reports, url), reports)
+        raise PlanproofViolation(describe_violation(failing, reports, url), reports)
     failed = [r for r in reports if r.outcome == "failed"]
     if failed:
         kind = PlanproofCannotRun if all(map(_is_refusal, failed)) else PlanproofRunFailed
-        raise kind(message.describe_failure(failed, reports, url), reports)
+        raise kind(describe_failure(failed, reports, url), reports)
 
 
 def end_dbt_task(report: RunReport, fail_on: str | None, url: str | None) -> None:

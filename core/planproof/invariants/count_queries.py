@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 
 from planproof.contract import Constraint, Contract
-from planproof.invariants import count_queries
 from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
 from planproof.session.protocol import Session
 from planproof.settings import Settings
@@ -257,7 +256,7 @@ def is_of_rows(finding: Finding) -> bool:
 def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) -> list[RowTerm]:
     """Every such term of a contract, over rows of `schema`: NOT NULL, lengths, checks, keys. Terms that
     `settings.enforce` leaves out are not among them. Raises `KeyError` where the schema lacks a place."""
-    found = [_term_of_place(schema, term) for term in count_queries.terms_of(contract) if _is_enforced(term, settings)]
+    found = [_term_of_place(schema, term) for term in terms_of(contract) if _is_enforced(term, settings)]
     for number, constraint in enumerate(contract.constraints):
         said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
         if constraint.kind == "check":
@@ -268,12 +267,12 @@ def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) ->
     return found
 
 
-def _is_enforced(term: count_queries.Term, settings: Settings) -> bool:
+def _is_enforced(term: Term, settings: Settings) -> bool:
     return ("nullability" if term.longer_than is None else "types") in settings.enforce
 
 
-def _term_of_place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
-    place, condition = join_path(term.path), f"{count_queries.count_expression(schema, term)} > 0L"
+def _term_of_place(schema: PhysicalSchema, term: Term) -> RowTerm:
+    place, condition = join_path(term.path), f"{count_expression(schema, term)} > 0L"
     said = f"not_null({place})" if term.longer_than is None else f"at most {term.longer_than} characters({place})"
     return RowTerm(said, place, condition)
 

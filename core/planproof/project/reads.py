@@ -1,11 +1,9 @@
-"""Notes which of a project's files a check reads: the same check over the same files gives the same result again.
+"""Notes which of a project's files a check reads: the same check over the same files gives the same result again. Here
+are also the errors of this room, and how its YAML is read.
 
-The errors of this room.
-
-YAML that somebody else wrote: a few lines of aliases can stand for a billion values, and a line of brackets ends the
-process in which libyaml reads it.
-
-Contracts written down outside dbt: a YAML or JSON file with `columns: [{name, type, nullable}]`.
+YAML is what somebody else wrote: a few lines of aliases can stand for a billion values, and a line of brackets ends the
+process in which libyaml reads it. A contract may be written outside of dbt: a YAML or JSON file with `columns: [{name,
+type, nullable}]`.
 """
 
 from __future__ import annotations
