@@ -46,9 +46,8 @@ def open(spark: Any) -> Session:
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession
-    from planproof.session.noise import filter_own_warnings
 
-    filter_own_warnings(spark)
+    jvm_log.filter_own_warnings(spark)
     return ClassicSession(spark)
 
 

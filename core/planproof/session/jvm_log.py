@@ -1,7 +1,7 @@
-"""How the JVM of a Spark inside this process starts: what it says of itself goes to a file, so that a command's output
-is planproof's alone, and no secret stands on its command line.
+"""How the JVM of a Spark inside this process starts, and what it says of itself.
 
-What stands on the command line of a JVM that starts, which all users of the machine can read: no secret.
+That goes to a file, so that a command's output is planproof's alone; warnings that the guard's own folders cause, which
+nobody can use, are kept out. On the command line of the JVM, which all users of the machine can read, stands no secret.
 """
 
 from __future__ import annotations
@@ -156,3 +156,32 @@ def last_lines() -> str:
     file = asked()
     lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     return "; ".join(line.strip() for line in lines[-_SHOWN - 1 :] if line.strip()) + f" ({file})"
+
+
+OWN = "(?s).*(All paths were ignored.*__planproof|[Ff]ailed to delete .*__planproof|__planproof.*Force to delete).*"
+"""The texts of these warnings.
+
+Spark takes a folder whose name begins with `_` for a hidden one, and warns of each staged table. Hive tries to delete
+the folder of a dropped table after the guard deleted it, and warns of that.
+"""
+
+_MARK = "_planproof_filters_log"
+
+
+def filter_own_warnings(spark: Any) -> None:
+    """Puts a filter before the log's root, once per JVM. Where the log is not log4j 2 it stays as it is."""
+    from py4j.protocol import Py4JError
+
+    gateway = spark.sparkContext._gateway
+    # Not `getattr`: Py4J gives a member of its Java side for every name.
+    if _MARK in vars(gateway):
+        return
+    setattr(gateway, _MARK, True)
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    try:
+        result = log4j.core.Filter.Result
+        kept_out = log4j.core.filter.RegexFilter.createFilter(OWN, None, False, result.DENY, result.NEUTRAL)
+        kept_out.start()
+        log4j.LogManager.getContext(False).getConfiguration().getRootLogger().addFilter(kept_out)
+    except (Py4JError, TypeError):
+        return
