@@ -28,6 +28,7 @@ from planproof_engine.origin import Origin, place
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import ByColumn
 
+# It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
     from planproof.project.alignment import Alignment
 
