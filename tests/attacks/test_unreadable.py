@@ -193,7 +193,7 @@ def test_an_error_of_our_own_over_a_source_is_its_readers_matter(
     def fail(*given: Any) -> None:
         raise ZeroDivisionError("nobody thought of it")
 
-    monkeypatch.setattr("planproof.project.offline.schema_of_source", fail)
+    monkeypatch.setattr("planproof.project.sources.schema_of_source", fail)
     models = {"reader": {"sql": "select a from raw.t", "parents": ["raw.t"]}, "healthy": {"sql": "select 1 as id"}}
     found = by_name(list(check_project(read_project(dbt_manifest(models, {"raw.t": {"a": "int"}})))))
     assert found["healthy"].verdict is Verdict.PROVED
