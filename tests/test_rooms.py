@@ -152,7 +152,7 @@ def rows():
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-own = importlib.import_module("dbt_planproof.invoke")
+own = importlib.import_module("dbt_planproof.compiler")
 other = __import__("airflow.sdk")
 """
     assert imported(text) == {"pyspark", "pyarrow", "dbt_planproof", "airflow"}

@@ -2,41 +2,116 @@
 
 A statement that writes the node is published by the guard. A drop, a schema change or a delete of the node's own table
 waits for it: all happens, or nothing. What is not understood is dbt's to run, after what was put off.
+
+What the gate does at a statement of dbt's: the steps that `decide` chooses from.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from dbt_planproof.actions import (
-    Action,
-    Answer,
-    Check,
-    Forget,
-    KeepRows,
-    LoadSeed,
-    MakeView,
-    Publish,
-    RefuseUnreadable,
-    RunPutOff,
-    SayUnguarded,
-    Step,
-    Weigh,
-)
+from dbt_planproof import statement_models as models
 from dbt_planproof.contracts import is_contract_query
-from dbt_planproof.statement_models import (
-    Setting,
-    delta_name,
-    make_delta_model,
-    make_merge_model,
-    make_table_model,
-    make_view_model,
-    source_of,
-)
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
 from planproof_engine.catalog import RelationName
 from planproof_engine.texts import Statement, drop_terminators, may_change
+
+
+@dataclass(frozen=True)
+class RunPutOff:
+    """The drops and statements that were put off happen now: what follows is dbt's own, and needs them."""
+
+
+@dataclass(frozen=True)
+class KeepRows:
+    """A rename: where the table's rows would be lost by it, it is done in a way that keeps them, and that is all."""
+
+    rename: Statement
+
+
+@dataclass(frozen=True)
+class Check:
+    """The planes of a query before a run; a broken contract stops the node."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Weigh:
+    """The rows that dbt's own statement is about to store are counted; a broken contract stops the node."""
+
+    source: models.Source
+
+
+@dataclass(frozen=True)
+class SayUnguarded:
+    """It is said that dbt writes the node itself, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class RefuseUnreadable:
+    """A statement that Spark cannot read stops the node before what was put off happens."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class MakeView:
+    """The view of a snapshot's new rows is made as a temporary one: not every catalog has views, and another run must
+    not find this one."""
+
+    view: Statement
+
+
+@dataclass(frozen=True)
+class LoadSeed:
+    """The rows of the seed, which are complete, are published."""
+
+
+@dataclass(frozen=True)
+class Publish:
+    """The guard publishes the model, and dbt gets the answer."""
+
+    model: Model
+
+
+@dataclass(frozen=True)
+class Forget:
+    """What was proved of the relations in the statement is forgotten."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """dbt gets an empty answer: the statement is not run, or not now."""
+
+
+Step = (
+    RunPutOff
+    | KeepRows
+    | Check
+    | Weigh
+    | SayUnguarded
+    | RefuseUnreadable
+    | MakeView
+    | LoadSeed
+    | Publish
+    | Forget
+    | Answer
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """The state that follows, and what is done, in this order. Where no step answers, dbt runs the statement."""
+
+    state: NodeState | None
+    steps: tuple[Step, ...] = ()
+
 
 _READS = ("read", "about")
 _MERGES = ("merge", "merge_some")
@@ -45,7 +120,7 @@ _ABOUT_TABLES = ("describe", "desc", "show")
 _NOT_UNDERSTOOD = "the statement in which dbt writes it is not one that planproof understands"
 
 
-def decide(state: NodeState | None, statement: Statement, setting: Setting) -> Action:
+def decide(state: NodeState | None, statement: Statement, setting: models.Setting) -> Action:
     """What becomes of a statement, where the thread's node is in `state` (None: it has none). `setting` reads a setting
     of Spark's."""
     if state is not None and _is_judged_term(state, statement):
@@ -64,7 +139,7 @@ def names_of(statement: Statement) -> RelationName:
     return RelationName(statement.relation).in_schema
 
 
-def _decide(state: NodeState, statement: Statement, setting: Setting) -> Action:
+def _decide(state: NodeState, statement: Statement, setting: models.Setting) -> Action:
     if state.seed is not None:
         return _decide_seed(state, statement)
     if statement.kind in _READS:
@@ -122,7 +197,7 @@ def _leave_to_dbt(state: NodeState, statement: Statement) -> Action:
     if (state.is_dbts or _waits_for_delete(state)) and names_of(statement) == node.target:
         if statement.kind in SCHEMA_CHANGES:
             state = replace(state, done=(*state.done, statement))
-        source = source_of(statement)
+        source = models.source_of(statement)
         # The table would be worse off without its new rows than with bad ones, which the audit after it finds.
         steps += [Weigh(source)] if source is not None and not state.has_deleted else []
     if not _waits_for_delete(state) or not _may_pass_by(state, statement):
@@ -172,7 +247,7 @@ def _may_pass_by(state: NodeState, statement: Statement) -> bool:
     """Whether a delete may wait while this statement runs: the statement reads no rows of the table, and does not
     change what the delete does. A view of the new rows is only read by the statement that stores them."""
     if statement.kind == "temp_view":
-        view = delta_name(state.node.target)
+        view = models.delta_name(state.node.target)
         return statement.relation[-1].lower() == view and not any(view in held.names for held in state.held)
     return statement.kind == "read" and statement.words[0].lower() in _ABOUT_TABLES
 
@@ -183,7 +258,7 @@ def _is_delta(state: NodeState, statement: Statement) -> bool:
         statement.kind == ("view" if node.is_snapshot else "temp_view")
         and node.model.materialized == "incremental"
         and (len(statement.relation) == 1 or not node.is_snapshot or node.model.file_format == "delta")
-        and statement.relation[-1].lower() == delta_name(node.target)
+        and statement.relation[-1].lower() == models.delta_name(node.target)
         and node.query.is_in(statement.query_words)
     )
 
@@ -197,17 +272,17 @@ def _writes(state: NodeState, statement: Statement) -> bool:
     return state.delta.relation[-1].lower() in statement.names and not statement.names.isdisjoint(_INSERTS)
 
 
-def _make_model(state: NodeState, statement: Statement, setting: Setting) -> Model | None:
+def _make_model(state: NodeState, statement: Statement, setting: models.Setting) -> Model | None:
     """The model that the statement publishes; None where the statement does not write the node, or is not
     understood."""
     node = state.node
     if names_of(statement) != node.target:
         return None
     if state.delta is not None and statement.kind == "insert":
-        return make_delta_model(node.model, statement, state.delta)
+        return models.make_delta_model(node.model, statement, state.delta)
     if state.delta is not None and statement.kind in _MERGES:
         adds = [name for held in state.held for name, _ in held.clauses.get("columns", ())]
-        return make_merge_model(node.model, statement, state.delta, adds if node.is_snapshot else None)
+        return models.make_merge_model(node.model, statement, state.delta, adds if node.is_snapshot else None)
     if not node.query.is_in(statement.query_words):
         return None
     query = drop_terminators(statement.query)
@@ -216,7 +291,7 @@ def _make_model(state: NodeState, statement: Statement, setting: Setting) -> Mod
         query = drop_terminators(node.compiled)
     statement = replace(statement, query=query)
     if statement.kind == "table" and node.model.materialized in ("table", "incremental"):
-        return make_table_model(node.model, statement, setting)
+        return models.make_table_model(node.model, statement, setting)
     if statement.kind == "view" and node.model.materialized == "view":
-        return make_view_model(node.model, statement)
+        return models.make_view_model(node.model, statement)
     return None

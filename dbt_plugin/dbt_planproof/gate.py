@@ -11,22 +11,20 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt_planproof import actions, log
+from dbt_planproof import decide as steps
+from dbt_planproof import log
 from dbt_planproof.admission import Admission, lets_own_errors_pass
 from dbt_planproof.command_line import call_at_end
 from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
 from dbt_planproof.dbts import Adapter, Column, Node, Relation, names_of
 from dbt_planproof.decide import decide
 from dbt_planproof.questions import Questions, Stopped
-from dbt_planproof.reach import Reach
-from dbt_planproof.renamed import rename_with_rows
-from dbt_planproof.seeds import why_unreadable
-from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
-from dbt_planproof.this_thread import ThisThread
+from dbt_planproof.reach import Reach, rename_with_rows
+from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, ThisThread, Unseen, why_unreadable
 from dbt_planproof.trials import Trials
 from planproof.contract import Model
 from planproof.own_errors import describe, place_of
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof.publish.data_tests.trial import NotRun
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
@@ -290,11 +288,7 @@ class Gate:
         stored = self.questions.find_guard().session.table(state.node.target.quoted)
         last = ColumnNames(stored.partition_by if stored else ())
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
-        return [
-            *(c for c in columns if c.name not in last),
-            *new,
-            *(c for c in columns if c.name in last),
-        ]
+        return [*(c for c in columns if c.name not in last), *new, *(c for c in columns if c.name in last)]
 
     def check_contract(self, sql: str, columns: Sequence[Column] = ()) -> None:
         """Raises `Stopped` where the contract is broken for every possible data. `columns` are what dbt found the query
@@ -342,17 +336,17 @@ class Gate:
 
 
 _CARRY_OUT: dict[type, Callable[[Gate, Any], Answered | None]] = {
-    actions.RunPutOff: lambda gate, step: gate.run_put_off(),
-    actions.KeepRows: lambda gate, step: gate._keep_rows(step.rename),
-    actions.Check: lambda gate, step: gate.questions.check(step.sql),
-    actions.Weigh: lambda gate, step: gate.questions.weigh(step.source),
-    actions.SayUnguarded: lambda gate, step: gate.admission.say_unguarded(gate.questions.state.node.name, step.reason),
-    actions.RefuseUnreadable: lambda gate, step: gate._refuse_unreadable(step.sql),
-    actions.MakeView: lambda gate, step: gate._make_view(step.view),
-    actions.LoadSeed: lambda gate, step: gate._load_seed(),
-    actions.Publish: lambda gate, step: gate._publish(step.model),
-    actions.Forget: lambda gate, step: gate.questions.forget(step.sql),
-    actions.Answer: lambda gate, step: _make_answer(),
+    steps.RunPutOff: lambda gate, step: gate.run_put_off(),
+    steps.KeepRows: lambda gate, step: gate._keep_rows(step.rename),
+    steps.Check: lambda gate, step: gate.questions.check(step.sql),
+    steps.Weigh: lambda gate, step: gate.questions.weigh(step.source),
+    steps.SayUnguarded: lambda gate, step: gate.admission.say_unguarded(gate.questions.state.node.name, step.reason),
+    steps.RefuseUnreadable: lambda gate, step: gate._refuse_unreadable(step.sql),
+    steps.MakeView: lambda gate, step: gate._make_view(step.view),
+    steps.LoadSeed: lambda gate, step: gate._load_seed(),
+    steps.Publish: lambda gate, step: gate._publish(step.model),
+    steps.Forget: lambda gate, step: gate.questions.forget(step.sql),
+    steps.Answer: lambda gate, step: _make_answer(),
 }
 """How each step is carried out. It gives dbt's answer, or None."""
 

@@ -6,19 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from planproof.report import parts
 from planproof.report.folding import STYLE, is_secondary
 from planproof.report.model import Report
-from planproof.report.parts import (
-    Parts,
-    format_place,
-    format_promise,
-    join_lines,
-    line_of,
-    message_of,
-    next_steps,
-    samples_of,
-    short_query,
-)
 from planproof_engine.finding import Finding, Verdict
 
 LINES = 8
@@ -40,22 +30,22 @@ def describe_watched(report: Report, name: str, path: Path) -> str:
 
 
 def _write_message(report: Report, what: str, path: Path) -> str:
-    parts = Parts.of(report)
-    shown = [*parts.findings, *(f for f in parts.beside if f.verdict is Verdict.UNPROVED)]
-    lines = [f"planproof {what}: {parts.reason}. {parts.fate} ({parts.model})"]
+    told = parts.Parts.of(report)
+    shown = [*told.findings, *(f for f in told.beside if f.verdict is Verdict.UNPROVED)]
+    lines = [f"planproof {what}: {told.reason}. {told.fate} ({told.model})"]
     if shown:
         lines += _format_table(shown[:LINES])
     if len(shown) > LINES:
         lines.append(f"  ... and {len(shown) - LINES} more")
-    if parts.error:
-        lines += [f"  {line}" for line in parts.error.strip().splitlines()[:LINES]]
-    if parts.rejected:
-        lines.append(f"  the rejected rows: {parts.rejected}")
-    lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(shown[:LINES]).items()]
+    if told.error:
+        lines += [f"  {line}" for line in told.error.strip().splitlines()[:LINES]]
+    if told.rejected:
+        lines.append(f"  the rejected rows: {told.rejected}")
+    lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in parts.next_steps(shown[:LINES]).items()]
     for finding in shown[:LINES]:
-        query, rows = short_query(report, finding) or "", samples_of(report, finding)
+        query, rows = parts.short_query(report, finding) or "", parts.samples_of(report, finding)
         lines += [f"  rows that {_describe_rows(finding)}:"] if query or rows else []
-        lines += [f"    {join_lines(row)}" for row in rows]
+        lines += [f"    {parts.join_lines(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shorten_path(path)}")
     return "\n".join(lines)
@@ -69,15 +59,17 @@ def list_remarks(report: Report) -> list[str]:
         return []
     first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), is_secondary(finding)))
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
-    return [join_lines(f"planproof: {report.model}: {first}{more}")]
+    return [parts.join_lines(f"planproof: {report.model}: {first}{more}")]
 
 
 def list_changes(report: Report) -> list[str]:
     """What a publish did to the table on one line, and a line per schema change that was applied to it."""
     change = report.details.change
-    told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {join_lines(change.line())}"]
-    told += [f"planproof: {join_lines(f.message)}" for f in report.findings if f.code == "PP607"]
-    return [join_lines(line) for line in told]
+    told = (
+        [] if change is None or not change.is_any else [f"planproof: {report.model}: {parts.join_lines(change.line())}"]
+    )
+    told += [f"planproof: {parts.join_lines(f.message)}" for f in report.findings if f.code == "PP607"]
+    return [parts.join_lines(line) for line in told]
 
 
 def list_suggestions(report: Report) -> list[str]:
@@ -85,27 +77,22 @@ def list_suggestions(report: Report) -> list[str]:
     count = sum(f.code == "PP210" for f in report.findings)
     ways = "rewriting gives" if count == 1 else "rewritings give"
     said = f"planproof: {report.model}: {count} {ways} the same rows faster; see planproof/report.json, `rewrite: on`"
-    return [join_lines(said)] if count else []
+    return [parts.join_lines(said)] if count else []
 
 
 def _format_table(findings: Sequence[Finding]) -> list[str]:
     head = ("code", "verdict", "column", "promised", "found", "plane", "where")
     rows = [
-        (
-            f.code,
-            f.verdict.value,
-            f.field or "-",
-            f.promised or "-",
-            f.found or "-",
-            f.plane,
-            _format_where(f),
-        )
+        (f.code, f.verdict.value, f.field or "-", f.promised or "-", f.found or "-", f.plane, _format_where(f))
         for f in findings
     ]
     cells = [head, *[(*map(_cut_text, row[:-1]), row[-1]) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
-    return [*lines, *dict.fromkeys(f"  {f.code}: {join_lines(message_of(f))}{_describe_promise(f)}" for f in findings)]
+    return [
+        *lines,
+        *dict.fromkeys(f"  {f.code}: {parts.join_lines(parts.message_of(f))}{_describe_promise(f)}" for f in findings),
+    ]
 
 
 def _describe_rows(finding: Finding) -> str:
@@ -117,12 +104,12 @@ def _describe_rows(finding: Finding) -> str:
 def _format_where(finding: Finding) -> str:
     """The place in the query; of what no part of the query tells, the place of the promise."""
     if finding.origin is not None:
-        return format_place(finding.origin)
-    return line_of(finding.promise) if finding.promise is not None else "-"
+        return parts.format_place(finding.origin)
+    return parts.line_of(finding.promise) if finding.promise is not None else "-"
 
 
 def _describe_promise(finding: Finding) -> str:
-    return f" ({format_promise(finding)})" if finding.promise is not None else ""
+    return f" ({parts.format_promise(finding)})" if finding.promise is not None else ""
 
 
 def shorten_path(path: Path) -> str:
@@ -132,5 +119,5 @@ def shorten_path(path: Path) -> str:
 
 
 def _cut_text(text: str) -> str:
-    text = join_lines(text)
+    text = parts.join_lines(text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

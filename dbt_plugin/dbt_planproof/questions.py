@@ -18,14 +18,12 @@ from dbt_planproof.message import describe_failure, describe_watched, list_chang
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.statement_models import Source
-from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, Unseen
-from dbt_planproof.this_thread import ThisThread
+from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, ThisThread, Unseen
 from dbt_planproof.trials import Trials
 from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
-from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError
-from planproof.project.promised import Promises
+from planproof.project.compiled import Promises, relocate
+from planproof.project.reads import ProjectError
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.parts import join_lines, neutralize, would_stop

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, names_of, parents_of, read_flags, run_test, test_result
 from planproof.own_errors import describe, place_of
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, parse_question
 from planproof.publish.data_tests.one_query import SHARED, count_together
 from planproof.publish.data_tests.trial import COUNTED, DataTest, NotRun, StagedRows
 from planproof.report.details import DataTestResult
-from planproof.session.protocol import SparkFailure
+from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -31,9 +31,7 @@ from planproof_engine.schema import ColumnNames
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
-    from dbt_planproof.states import NodeState
-    from dbt_planproof.this_thread import ThisThread
-    from planproof.session.protocol import Session
+    from dbt_planproof.states import NodeState, ThisThread
     from planproof_engine.texts import Statement
 
 _MACROS = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_planproof import outcome, xcom
+from airflow_planproof import message, xcom
 from airflow_planproof.dbt_command import is_guarded_run, read_recorded, refuse_unguarded
 from airflow_planproof.errors import PlanproofCannotRun
 
@@ -114,6 +114,6 @@ def bring_home(fail_on: str | None = None) -> Callable[..., None]:
             return
         form = xcom.report_form(report, ti)
         xcom.push(ti, form)
-        outcome.end_dbt_task(report, fail_on, form["url"])
+        message.end_dbt_task(report, fail_on, form["url"])
 
     return after

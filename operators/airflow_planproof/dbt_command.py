@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.processes import Process, end_process
-from airflow_planproof.work import CANCEL_SECONDS
+from airflow_planproof.work import CANCEL_SECONDS, Process, end_process
 
 if TYPE_CHECKING:
     from planproof.report.run import RunReport
@@ -110,7 +109,7 @@ def read_report(file: Path) -> RunReport | None:
 
 def find_target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
     """dbt's target directory: $DBT_TARGET_PATH, the project file's `target-path`, or `target`."""
-    from planproof.project.target_folder import target_folder
+    from planproof.project.profile import target_folder
 
     return target_folder(project_dir, None, env)
 

@@ -14,8 +14,7 @@ from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 from sqlalchemy import select
 
-from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, render
-from airflow_planproof.xcom import KEY
+from airflow_planproof.xcom import HEADERS, KEY, NOTHING, OTHER, render
 
 
 def create_app() -> FastAPI:

@@ -16,7 +16,7 @@ blueprint = Blueprint("planproof", __name__, url_prefix=PREFIX)
 @blueprint.route("/report/<dag_id>/<path:run_id>/<task_id>")
 def report(dag_id: str, run_id: str, task_id: str) -> Response:
     """401 for an anonymous request, 403 without the right to read the DAG's XComs, 404 where there is no report."""
-    from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, render
+    from airflow_planproof.xcom import HEADERS, NOTHING, OTHER, render
 
     rights = get_auth_manager()
     if not rights.is_logged_in():

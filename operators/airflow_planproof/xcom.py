@@ -1,8 +1,12 @@
-"""The report of a task in its XCom, with the address of the page that shows it."""
+"""The report of a task in its XCom, with the address of the page that shows it.
+
+A report in XCom's form as a page.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -50,3 +54,28 @@ def make_plain(form: Any) -> Any:
     if form is None or isinstance(form, (bool, int, float)):
         return form
     return redact(str(form))
+
+
+_log = logging.getLogger(__name__)
+HEADERS = {
+    # The page loads nothing and runs nothing; only Airflow itself may frame it.
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "private, no-store",
+}
+NOTHING = "this task has no report yet, or its report was not pushed to XCom (do_xcom_push=False)"
+OTHER = "what this task pushed to XCom is not a report of this version of planproof"
+
+
+def render(form: Any) -> str | None:
+    """The page of a report that a task pushed; None for anything else, which a task may push under the same key."""
+    from planproof.report.html import render_run
+    from planproof.report.run import RunReport
+
+    try:
+        page: str = render_run(RunReport.from_json(json.dumps(form)), script=False)
+    except Exception:  # Whatever somebody pushed may fail in any part of the page.
+        _log.info("what was pushed is no report", exc_info=True)
+        return None
+    return page

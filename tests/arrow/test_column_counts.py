@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow import column_counts
-from planproof.arrow.types import spark_type
+from planproof.arrow.leaves import spark_type
 from planproof_engine.types import INT, LONG, STRING
 
 DAY = datetime.date(2026, 1, 1)

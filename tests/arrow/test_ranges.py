@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planproof.arrow.ranges import EMPTY, read_number_range
+from planproof.arrow.profiles import EMPTY, read_number_range
 
 
 def _file(folder: Path, name: str, array: Any, column: str = "n", **options: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from planproof.arrow.repeats import find_distinct
+from planproof.arrow.lists import find_distinct
 
 ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from planproof.arrow.values import array_of, is_plain, values_of
+from planproof.arrow.lists import array_of, is_plain, values_of
 
 VALUES: list[tuple[DataType, list[Any]]] = [
     (BooleanType(), [True, None, False]),

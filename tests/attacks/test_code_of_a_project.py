@@ -102,13 +102,13 @@ def _offline(home: Path, dbt_manifest: Any) -> None:
 
 def test_a_save_in_the_editor_runs_no_module_of_the_project(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dbt.cli.main")
-    from planproof.lsp import compiling
+    from planproof.lsp import workspace
     from planproof.project.location import ProjectLocation
 
     monkeypatch.setenv("JAVA_HOME", str(trap / "no-java"))
     monkeypatch.setenv("PLANPROOF_DEMO_HOME", str(trap.parent))
     file = "models/marts/customer_activity.sql"
-    nodes = asyncio.run(compiling.compile_files(ProjectLocation(trap.parent), [file]))
+    nodes = asyncio.run(workspace.compile_files(ProjectLocation(trap.parent), [file]))
     assert [node["original_file_path"] for node in nodes.values()] == [file]
     assert not trap.exists(), trap.read_text()
 

@@ -207,7 +207,7 @@ def test_a_run_adds_rows_beside_such_a_file(damaged: list[str], spark: Any, data
 
 
 def test_a_name_that_is_no_text_is_a_damaged_footer(tmp_path: Path) -> None:
-    from planproof.arrow.agreed import agreed_columns
+    from planproof.arrow.isolated import agreed_columns
     from planproof.claims import files
 
     path = tmp_path / "a.parquet"

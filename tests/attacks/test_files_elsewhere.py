@@ -18,12 +18,11 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.cli.output import Wanted, write, write_forms
 from planproof.cli.run import RECORD
-from planproof.lsp import compiling
-from planproof.project.errors import ProjectError
+from planproof.lsp import workspace
 from planproof.project.infer import find_property_file
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import read_project
-from planproof.project.reads import read_within
+from planproof.project.reads import ProjectError, read_within
 from planproof.project.seeds import find_seeds, read_seed
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.stale import Files
@@ -407,17 +406,17 @@ def test_a_state_of_iceberg_is_a_regular_file(made: Any, tmp_path: Path) -> None
 def test_what_dbt_wrote_is_a_regular_file(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A link of the repository leads dbt's manifest to a device."""
     cli_main = pytest.importorskip("dbt.cli.main")
-    invoke = pytest.importorskip("dbt_planproof.invoke")
-    written = tmp_path / compiling.TARGET / "manifest.json"
+    invoke = pytest.importorskip("dbt_planproof.compiler")
+    written = tmp_path / workspace.TARGET / "manifest.json"
     written.parent.mkdir(parents=True)
     made(written)
 
     async def compiled(*given: Any) -> tuple[str, int]:
         return "", 0
 
-    monkeypatch.setattr(compiling, "_run", compiled)
-    with pytest.raises(compiling.CannotCompile, match="no regular file"):
-        asyncio.run(compiling.compile_files(ProjectLocation(tmp_path), ["models/m.sql"]))
+    monkeypatch.setattr(workspace, "_run", compiled)
+    with pytest.raises(workspace.CannotCompile, match="no regular file"):
+        asyncio.run(workspace.compile_files(ProjectLocation(tmp_path), ["models/m.sql"]))
     info = SimpleNamespace(name="ArtifactWritten", invocation_id="1")
     data = SimpleNamespace(artifact_type="WritableManifest", artifact_path=str(written))
 

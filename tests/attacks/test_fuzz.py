@@ -24,12 +24,11 @@ from hypothesis import strategies as st
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.errors import ProjectError
-from planproof.project.explained import explain_model
+from planproof.project.infer import explain_model
 from planproof.project.manifest import read_project
 from planproof.project.profile import render_value
+from planproof.project.reads import ProjectError, load_yaml
 from planproof.project.sources import read_frozen
-from planproof.project.yaml_text import load_yaml
 from planproof.publish.delta.actions import UnknownAction, count_rows
 from planproof.publish.delta.actions import read as read_commits
 from planproof.publish.notes.note import Note
@@ -333,8 +332,7 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
 def _footers(tmp_path: Path) -> Fuzzer:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    from planproof.arrow.agreed import agreed_columns
-    from planproof.arrow.isolated import CannotRead
+    from planproof.arrow.isolated import CannotRead, agreed_columns
 
     file = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"a": [1, None], "s": [{"x": [1]}, None], "t": ["x", "y"]}), file)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from planproof.report import openlineage, ways
+from planproof.report import openlineage, picture
 from planproof.report.details import Details
 from planproof.report.formats import Form, render, render_lines
 from planproof.report.model import Report
@@ -99,7 +99,7 @@ VALUES = (None, 5, -1e400, "x" * 9, [], {}, [[]], [5], {"a": 5}, True)
 
 def test_a_page_shows_a_report_or_says_that_there_is_none() -> None:
     pytest.importorskip("airflow.providers.common.compat.sdk")
-    from airflow_planproof.rendering import render
+    from airflow_planproof.xcom import render
 
     assert "shop.m" in (render(TRUE) or "")
     places = [(key,) for key in TRUE] + [("reports", 0, key) for key in TRUE["reports"][0]]
@@ -154,9 +154,9 @@ def test_events_of_wide_models_are_told_one_by_one(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_a_page_holds_the_ways_of_so_many_columns(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "MOST", 2)
+    monkeypatch.setattr(picture, "MOST", 2)
     lineage = {"columns": [(f"c{i}", [("shop.a", f"c{i}", "identity")]) for i in range(columns)], "rows": []}
     broken = Finding(Verdict.VIOLATED, "PP505", "files", "c0")
     report = Report("shop.b", "checked", (broken,), details=Details(lineage=lineage))
-    found = ways.Ways([report]).find_ways(report)
+    found = picture.Ways([report]).find_ways(report)
     assert [[stop.name for stop in way] for way in found] == ([["shop.a.c0", "shop.b.c0"]] if columns == 1 else [])

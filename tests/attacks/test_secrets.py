@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from planproof import Guard, Model
 from planproof.cli.group import cli
 from planproof.confidential import hide_secrets
-from planproof.project import cache_key
+from planproof.project import cache as caches
 from planproof.publish.transaction.places import database_root
 from planproof.report.formats import FORMATS, render
 from planproof.report.run import run_report
@@ -51,11 +51,11 @@ def written(folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any) -> Path:
-    for name in ("DBT_SECRET", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_X", "AIRFLOW_CONN_SPARK", cache_key.KEY):
+    for name in ("DBT_SECRET", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_X", "AIRFLOW_CONN_SPARK", caches.KEY):
         monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PLANPROOF_DEBUG", "1")
-    cache_key.cache_key.cache_clear()
+    caches.cache_key.cache_clear()
     home = tmp_path / "shop"
     (home / "target").mkdir(parents=True)
     (home / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")

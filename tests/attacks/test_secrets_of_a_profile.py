@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project.errors import ProjectError
 from planproof.project.profile import read_profile, render_value
+from planproof.project.reads import ProjectError
 from planproof_engine import bounded, budget
 from planproof_engine.conf import SETTINGS, UNFOLLOWED
 

@@ -43,7 +43,7 @@ def test_of_one_that_counts_as_a_whole_nothing_is_said(dbt_manifest: Any) -> Non
 
 def test_the_closing_line_does_not_count_it_as_proved() -> None:
     pytest.importorskip("dbt.adapters.spark")
-    from dbt_planproof.closing import closing_line
+    from dbt_planproof.record import closing_line
     from planproof.report.details import Details
 
     partly = Report("s.m", "published", details=Details(contract=True, unenforced=("types",)))
@@ -59,8 +59,8 @@ def test_dbts_log_gets_no_commands(text: str, monkeypatch: pytest.MonkeyPatch) -
     import dbt_common.events.functions as functions
 
     from dbt_planproof import log
-    from dbt_planproof.closing import Left, closing_line
     from dbt_planproof.questions import Stopped
+    from dbt_planproof.record import Left, closing_line
 
     said: list[str] = []
     monkeypatch.setattr(functions, "fire_event", lambda event, level: said.append(event.msg))

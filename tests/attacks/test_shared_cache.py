@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planproof.project import cache_key
+from planproof.project import cache as caches
 from planproof.project.cache import Cache, digest_of
 
 KEY = b"k" * 16
@@ -19,10 +19,10 @@ KEY = b"k" * 16
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.delenv(cache_key.KEY, raising=False)
-    cache_key.cache_key.cache_clear()
+    monkeypatch.delenv(caches.KEY, raising=False)
+    caches.cache_key.cache_clear()
     yield tmp_path / "cache" / "check.sqlite"
-    cache_key.cache_key.cache_clear()
+    caches.cache_key.cache_clear()
 
 
 def kept(file: Path) -> None:
@@ -109,18 +109,18 @@ def test_an_entry_of_another_installation_is_not_found(
 ) -> None:
     kept(file)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
-    cache_key.cache_key.cache_clear()
+    caches.cache_key.cache_clear()
     assert Cache(file).get(KEY) is None
 
 
 def test_jobs_that_share_a_secret_share_the_entries(
     file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(cache_key.KEY, "the team's")
-    cache_key.cache_key.cache_clear()
+    monkeypatch.setenv(caches.KEY, "the team's")
+    caches.cache_key.cache_clear()
     kept(file)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
-    cache_key.cache_key.cache_clear()
+    caches.cache_key.cache_clear()
     assert Cache(file).get(KEY) == (b"violated", b"large")
 
 
@@ -156,8 +156,8 @@ def test_another_users_file_is_not_used(file: Path) -> None:
 def test_no_folder_above_it_is_made_for_others(mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may write to ~/.config, or ~/.cache, can put another folder in the place of planproof's."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home/.config"))
-    monkeypatch.delenv(cache_key.KEY, raising=False)
-    cache_key.cache_key.cache_clear()
+    monkeypatch.delenv(caches.KEY, raising=False)
+    caches.cache_key.cache_clear()
     before = os.umask(mask)
     try:
         kept(tmp_path / "home/.cache/planproof/check.sqlite")
@@ -168,6 +168,6 @@ def test_no_folder_above_it_is_made_for_others(mask: int, tmp_path: Path, monkey
 
 
 def test_a_shared_secret_may_be_of_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache_key.KEY, "\udcff")
-    cache_key.cache_key.cache_clear()
-    assert len(cache_key.cache_key()) == 32
+    monkeypatch.setenv(caches.KEY, "\udcff")
+    caches.cache_key.cache_clear()
+    assert len(caches.cache_key()) == 32

@@ -15,10 +15,9 @@ import pytest
 
 from planproof.project.audit import audit_all, select_promises
 from planproof.project.check import check_project
-from planproof.project.contracts import read_contract
 from planproof.project.diff import compare_projects
-from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
+from planproof.project.reads import ProjectError, read_contract
 from planproof.report.model import Report, Verdict
 
 DEEP = "array<" * 300 + "int" + ">" * 300
@@ -194,7 +193,7 @@ def test_an_error_of_our_own_over_a_source_is_its_readers_matter(
     def fail(*given: Any) -> None:
         raise ZeroDivisionError("nobody thought of it")
 
-    monkeypatch.setattr("planproof.project.offline.schema_of_source", fail)
+    monkeypatch.setattr("planproof.project.sources.schema_of_source", fail)
     models = {"reader": {"sql": "select a from raw.t", "parents": ["raw.t"]}, "healthy": {"sql": "select 1 as id"}}
     found = by_name(list(check_project(read_project(dbt_manifest(models, {"raw.t": {"a": "int"}})))))
     assert found["healthy"].verdict is Verdict.PROVED

@@ -163,7 +163,7 @@ def test_python_functions_of_a_module_stand_in_lambdas(project, spark, database)
 
 
 def test_a_compile_that_is_older_than_its_files_is_seen(project):
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     (project / "macros").mkdir()
     macro = "\n{% macro doubled(x) -%}\n  {{ x }} * 2\n{%- endmacro %}\n"

@@ -124,7 +124,7 @@ def test_an_interrupt_while_dbt_compiles_is_no_failure_of_the_compile(tmp_path: 
     pytest.importorskip("dbt.adapters.spark")
     from dbt.parser.manifest import ManifestLoader
 
-    from dbt_planproof.invoke import _compile
+    from dbt_planproof.compiler import _compile
 
     def interrupted(*_given: object) -> None:
         signal.raise_signal(signal.SIGINT)

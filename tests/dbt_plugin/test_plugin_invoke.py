@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof.project.request import is_lasting
 
 MODELS = {
@@ -27,7 +27,7 @@ MODELS = {
 
 
 def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     dbt.write(MODELS)
     manifest = compile_project(dbt.root, profiles_dir=dbt.root, target="dev", vars={"n": 7})
@@ -48,7 +48,7 @@ def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any, capfd
 
 def test_dbt_takes_the_nearest_settings_as_a_whole(dbt: Any) -> None:
     """As docs/settings.md says: a model that says one thing has nothing of what its folder says."""
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
     from planproof.project.nodes import settings_of
 
     unsaid = (dbt.root / "dbt_project.yml").read_text("utf-8")
@@ -76,7 +76,7 @@ def test_dbt_takes_the_nearest_settings_as_a_whole(dbt: Any) -> None:
 
 
 def test_the_manifest_of_another_dbt_in_the_same_target_is_not_taken() -> None:
-    from dbt_planproof.invoke import read_own_manifest
+    from dbt_planproof.compiler import read_own_manifest
 
     written = b'{"metadata": {"invocation_id": "mine"}, "nodes": {}}'
     assert read_own_manifest("mine", written) == {"metadata": {"invocation_id": "mine"}, "nodes": {}}
@@ -85,7 +85,7 @@ def test_the_manifest_of_another_dbt_in_the_same_target_is_not_taken() -> None:
 
 
 def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
-    from dbt_planproof.invoke import CompileFailed, compile_project
+    from dbt_planproof.compiler import CompileFailed, compile_project
 
     dbt.write({**MODELS, "models/wrong.sql": "select * from {{ ref('nowhere') }}"})
     with pytest.raises(CompileFailed, match="nowhere") as failure:
@@ -95,7 +95,7 @@ def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
 
 
 def test_one_model_that_does_not_compile_leaves_the_texts_of_the_others(dbt: Any) -> None:
-    from dbt_planproof.invoke import CompileFailed, compile_project
+    from dbt_planproof.compiler import CompileFailed, compile_project
 
     wrong = "{% if execute %}{{ exceptions.raise_compiler_error('not in this warehouse') }}{% endif %} select 1 as id"
     dbt.write({**MODELS, "models/wrong.sql": wrong})
@@ -112,7 +112,7 @@ def test_one_model_that_does_not_compile_leaves_the_texts_of_the_others(dbt: Any
 @pytest.mark.parametrize(("query", "lasting"), [("select id from {t}", False), ("select no_such from {t}", True)])
 def test_a_file_that_is_gone_while_a_model_compiles_is_no_lasting_failure(dbt: Any, query: str, lasting: bool) -> None:
     """Another writer has just replaced it, or the storage was away: Airflow tries again."""
-    from dbt_planproof.invoke import CompileFailed, compile_project
+    from dbt_planproof.compiler import CompileFailed, compile_project
 
     table = f"{dbt.place}.read_{'well' if lasting else 'not'}"
     dbt.spark.sql(f"create table {table} using parquet as select 1 as id")

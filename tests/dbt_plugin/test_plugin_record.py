@@ -9,8 +9,7 @@ from projects import Dbt
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.closing import Left
-from dbt_planproof.record import Record
+from dbt_planproof.record import Left, Record
 from planproof import Report
 from planproof.report.details import Details
 from planproof.report.run import RunReport

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.this_thread import ThisThread
+from dbt_planproof.states import ThisThread
 from planproof_engine.catalog import RelationName
 from planproof_engine.sql.heads import read_head
 

@@ -14,8 +14,8 @@ from delta_tables import ADDED, BAD, GOOD, MERGED, contract
 
 from planproof import Contract, Guard, Model, Report
 from planproof.publish.delta.statements.publication import StatementPublication
-from planproof.session.connect import ConnectSession
 from planproof.session.delta.statements import DeltaStatements, Version
+from planproof.session.frames import ConnectSession
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.thrift import ThriftSession
 from planproof.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.report.changes import TableChange
+from planproof.report.details import TableChange
 
 
 def read_change(report: Any) -> TableChange:

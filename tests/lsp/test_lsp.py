@@ -17,9 +17,8 @@ pytest.importorskip("pygls")
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
-from planproof.lsp import compiling
-from planproof.lsp.texts import Lines, find_edits, move_line, resplice
-from planproof.lsp.workspace import Workspace
+from planproof.lsp import workspace as compiling
+from planproof.lsp.workspace import Lines, Workspace, find_edits, move_line, resplice
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
 

@@ -47,7 +47,7 @@ with DAG("tested", schedule=None, start_date=datetime(2026, 1, 1), default_args=
 def test_check(
     run_dag: Callable[..., Any], shop: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, session: Any
 ) -> None:
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     monkeypatch.setenv("SHOP_SCHEMA", "shop")
     with session.preserve_settings():
@@ -75,7 +75,7 @@ def test_check(
 def test_audit(
     run_dag: Callable[..., Any], shop: Path, spark: SparkSession, database: str, tmp_path: Path, session: Any
 ) -> None:
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     os.environ["SHOP_SCHEMA"] = database
     try:

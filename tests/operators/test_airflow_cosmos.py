@@ -58,7 +58,7 @@ def tried(
     run_dag: Callable[..., Any], shop: Path, database: str, session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Any]:
     """Runs the shop as a Cosmos DAG in the execution mode `mode`; `vars` are dbt's."""
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     monkeypatch.setenv("SHOP_SCHEMA", database)
     with session.preserve_settings():
@@ -106,7 +106,7 @@ def test_the_demo_project(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The demo's change breaks `customer_activity`; its child, added here, does not run, and everything else does."""
-    from dbt_planproof.invoke import compile_project
+    from dbt_planproof.compiler import compile_project
 
     project = example_project
     (project / "models" / "marts" / "active.sql").write_text("select * from {{ ref('customer_activity') }}")

@@ -18,7 +18,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_planproof.dbt_command import DbtElsewhere, find_target_path, read_recorded
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.interpreter import Interpreter
+from airflow_planproof.work import Interpreter
 from planproof.project.request import Request
 from planproof.report.model import Report
 

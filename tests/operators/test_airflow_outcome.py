@@ -9,9 +9,8 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
-from airflow_planproof.message import summary
+from airflow_planproof.message import end_dbt_task, end_task, summary
 from airflow_planproof.operators.run import PlanproofRunOperator
-from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.run import RunReport

@@ -22,7 +22,7 @@ from planproof.project.check import check_project
 from planproof.project.finished import Earlier, Finished
 from planproof.project.reads import Reads, note_reads, read_content
 from planproof.project.request import Progress, Request
-from planproof.project.workers import can_fork
+from planproof.project.schedule import can_fork
 from planproof.report.model import Report
 from planproof.report.text import render_plain
 from planproof_engine.conf import Conf
@@ -430,7 +430,7 @@ def test_after_one_change_the_other_models_reports_are_those_of_the_check_before
 def test_what_a_check_reads_of_a_project_goes_through_reads() -> None:
     """A file that was read past it could change, and the check before would be told again."""
     live = {  # What is read anew each time, for the check's key, or in a check that is not told again.
-        "cache_key.py": 2,  # No part of a project.
+        "cache.py": 2,  # No part of a project.
         "infer.py": 2,  # No check.
         "location.py": 1,
         "lookup.py": 1,

@@ -6,10 +6,10 @@ import pytest
 from offline_reports import ID, ORDERS, VIEW
 
 from planproof.project import ProjectError, read_project
+from planproof.project.check import describe_rules, remark_on_schemas
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.remarks import describe_rules, remark_on_schemas
 from planproof.project.sources import read_frozen
 from planproof_engine.finding import Verdict
 

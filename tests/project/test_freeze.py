@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project.check import check_project
-from planproof.project.errors import ProjectError
 from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.manifest import read_project
+from planproof.project.reads import ProjectError
 from planproof.project.sources import Frozen, read_frozen
 
 

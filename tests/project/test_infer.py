@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn, find_property_file, format_type, infer_project
 from planproof.project.manifest import read_project
+from planproof.project.reads import ProjectError
 from planproof_engine.conf import Conf
 from planproof_engine.types import parse_type
 

@@ -9,7 +9,7 @@ import pytest
 
 from planproof.project import read_project
 from planproof.project.check import check_project
-from planproof.project.promised import Promises
+from planproof.project.compiled import Promises
 from planproof.report.details import DataTestResult, Details
 from planproof.report.model import Report
 from planproof.report.run import RunReport

@@ -13,7 +13,7 @@ from quick import keep_quick
 from planproof import Guard, Model, Report
 from planproof.publish.transaction import owner
 from planproof.publish.transaction.names import Names, Refused
-from planproof.session.settings import MANAGED_PARTITIONS
+from planproof.session.described import MANAGED_PARTITIONS
 
 DELTA = {"materialized": "incremental"}
 OVERWRITE = {**DELTA, "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}

@@ -12,7 +12,7 @@ from planproof import Guard, Model
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
-from planproof.session.settings import MANAGED_PARTITIONS
+from planproof.session.described import MANAGED_PARTITIONS
 from planproof.session.store import local
 
 pytestmark = pytest.mark.hive

@@ -11,10 +11,9 @@ from html.parser import HTMLParser
 from planproof.report import markdown
 from planproof.report.details import DataTestResult, Details
 from planproof.report.html import plane_boxes, render, render_run
-from planproof.report.matrix import build_matrix
 from planproof.report.model import PLANES, Enforcement, PlaneReading, Report
+from planproof.report.picture import Ways, build_matrix
 from planproof.report.run import run_report
-from planproof.report.ways import Ways
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.origin import Origin
 

@@ -9,7 +9,7 @@ import pytest
 
 from planproof.project import read_project
 from planproof.project.check import check_project
-from planproof.report.changes import TableChange, TableVersion, Values
+from planproof.report.details import TableChange, TableVersion, Values
 from planproof.report.formats import render
 from planproof.report.run import RunReport
 

@@ -10,9 +10,18 @@ from importlib import resources
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.report.comparison import Comparison, Example
-from planproof.report.details import BrokenRows, DataTestResult, Details, Files, QuarantinedRows
+from planproof.report.details import (
+    BrokenRows,
+    Comparison,
+    DataTestResult,
+    Details,
+    Example,
+    Files,
+    QuarantinedRows,
+    TableChange,
+    TableVersion,
+    Values,
+)
 from planproof.report.model import Enforcement, PlaneReading, Report
 from planproof.report.run import RunReport, run_report
 from planproof.report.text import render_plain

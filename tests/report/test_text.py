@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from planproof.report import markdown
-from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.report.details import Details, QuarantinedRows
+from planproof.report.details import Details, QuarantinedRows, TableChange, TableVersion, Values
 from planproof.report.model import Report
 from planproof.report.parts import describe_table, neutralize
 from planproof.report.text import quote, render_plain, render_summary, show

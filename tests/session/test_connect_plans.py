@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.session.connect import _is_python_fed
+from planproof.session.frames import _is_python_fed
 
 FORM = """== Parsed Logical Plan ==
 {parsed}

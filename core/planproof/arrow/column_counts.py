@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from planproof.arrow.footers import FooterError, Undecodable, metadata_of
-from planproof.arrow.types import spark_type
+from planproof.arrow.leaves import spark_type
 from planproof.regular import open_regular
 from planproof_engine.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
 

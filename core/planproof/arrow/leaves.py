@@ -2,56 +2,40 @@
 
 Source: `org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter`, default settings (INT96 is a
 timestamp, a bare BINARY is binary, TIMESTAMP without a zone is timestamp_ntz).
+
+Arrow's types as Spark's.
+
+Source: `org.apache.spark.sql.util.ArrowUtils.fromArrowType` and `pyspark.sql.pandas.types`.
+
+Record batches against their own schema (I2).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    Array,
-    Atomic,
-    DataType,
-    Decimal,
-    Geo,
-    Interval,
-    Map,
-    String,
-    Struct,
-    StructField,
-    Time,
-)
+import pyarrow as pa
 
-_PLAIN: dict[str, DataType] = {
-    "BOOLEAN": BOOLEAN,
-    "FLOAT": FLOAT,
-    "DOUBLE": DOUBLE,
-    "INT96": TIMESTAMP,
-    "INT32": INT,
-    "INT64": LONG,
-    "BYTE_ARRAY": BINARY,
-    "FIXED_LEN_BYTE_ARRAY": BINARY,
+from planproof_engine import types as dt
+from planproof_engine.claim import Path
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+
+_PLAIN: dict[str, dt.DataType] = {
+    "BOOLEAN": dt.BOOLEAN,
+    "FLOAT": dt.FLOAT,
+    "DOUBLE": dt.DOUBLE,
+    "INT96": dt.TIMESTAMP,
+    "INT32": dt.INT,
+    "INT64": dt.LONG,
+    "BYTE_ARRAY": dt.BINARY,
+    "FIXED_LEN_BYTE_ARRAY": dt.BINARY,
 }
-_SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INT, 64: LONG}
-_UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INT, 32: LONG, 64: Decimal(20, 0)}
+_SIGNED: dict[int, dt.DataType] = {8: dt.BYTE, 16: dt.SHORT, 32: dt.INT, 64: dt.LONG}
+_UNSIGNED: dict[int, dt.DataType] = {8: dt.SHORT, 16: dt.INT, 32: dt.LONG, 64: dt.Decimal(20, 0)}
 _TIME_DIGITS = {"microseconds": 6, "nanoseconds": 9}
 _TEXT = ("String", "Enum", "JSON")
 
@@ -67,81 +51,222 @@ def _parse_form(text: str) -> Mapping[str, Any]:
     return form
 
 
-def leaf_type(physical: str, form: Mapping[str, Any]) -> DataType:
+def leaf_type(physical: str, form: Mapping[str, Any]) -> dt.DataType:
     """The Spark type of a leaf; one that Spark refuses to read becomes a type that equals none of Spark's."""
     kind = form["Type"]
     if kind in ("None", "Undefined", "Geometry", "Geography", "BSON"):
         return _PLAIN[physical]
     if kind in ("Null", "Unknown"):
-        return VOID
+        return dt.VOID
     if kind == "Int":
         widths = _SIGNED if form["isSigned"] else _UNSIGNED
         return widths[form["bitWidth"]]
     if kind == "Decimal":
-        return Decimal(form["precision"], form["scale"])
+        return dt.Decimal(form["precision"], form["scale"])
     if kind == "Date" and physical == "INT32":
-        return DATE
+        return dt.DATE
     if kind in _TEXT:
-        return STRING
+        return dt.STRING
     return _moment_type(physical, form)
 
 
-def _moment_type(physical: str, form: Mapping[str, Any]) -> DataType:
+def _moment_type(physical: str, form: Mapping[str, Any]) -> dt.DataType:
     unit = form.get("timeUnit")
     if form["Type"] == "Timestamp" and unit in ("microseconds", "milliseconds"):
-        return TIMESTAMP if form["isAdjustedToUTC"] else TIMESTAMP_NTZ
+        return dt.TIMESTAMP if form["isAdjustedToUTC"] else dt.TIMESTAMP_NTZ
     if form["Type"] == "Time" and unit in _TIME_DIGITS and not form["isAdjustedToUTC"]:
-        return Time(_TIME_DIGITS[unit])
+        return dt.Time(_TIME_DIGITS[unit])
     detail = f" {unit}" if unit else ""
     name = f"parquet {physical} {form['Type']}{detail}"
-    return Atomic(name, name)
+    return dt.Atomic(name, name)
 
 
-def refine_type(found: DataType, stated: DataType) -> DataType:
+def refine_type(found: dt.DataType, stated: dt.DataType) -> dt.DataType:
     """`found` (read from the file's structure) with what only the writer's own schema can tell: intervals, collations,
     variants, geometry. Flags stay `found`'s, and a statement that the structure contradicts is not believed."""
-    if isinstance(found, Array) and isinstance(stated, Array):
-        return Array(refine_type(found.element, stated.element), found.contains_null)
-    if isinstance(found, Map) and isinstance(stated, Map):
-        return Map(
+    if isinstance(found, dt.Array) and isinstance(stated, dt.Array):
+        return dt.Array(refine_type(found.element, stated.element), found.contains_null)
+    if isinstance(found, dt.Map) and isinstance(stated, dt.Map):
+        return dt.Map(
             refine_type(found.key, stated.key), refine_type(found.value, stated.value), found.value_contains_null
         )
-    if isinstance(found, Struct) and isinstance(stated, Struct) and found.names == stated.names:
-        return Struct(
+    if isinstance(found, dt.Struct) and isinstance(stated, dt.Struct) and found.names == stated.names:
+        return dt.Struct(
             tuple(
-                StructField(f.name, refine_type(f.type, s.type), f.nullable)
+                dt.StructField(f.name, refine_type(f.type, s.type), f.nullable)
                 for f, s in zip(found.fields, stated.fields)
             )
         )
     return stated if _is_known_to_writer(found, stated) else found
 
 
-def _is_known_to_writer(found: DataType, stated: DataType) -> bool:
-    if isinstance(stated, Interval):
-        return found == (INT if stated.year_month else LONG)
-    if isinstance(stated, String):
-        return found == STRING
-    if isinstance(stated, Geo):
-        return found == BINARY
-    if isinstance(stated, Time):
-        return isinstance(found, Time)
-    return stated == VARIANT and isinstance(found, Struct) and {"metadata", "value"} <= set(found.names)
+def _is_known_to_writer(found: dt.DataType, stated: dt.DataType) -> bool:
+    if isinstance(stated, dt.Interval):
+        return found == (dt.INT if stated.year_month else dt.LONG)
+    if isinstance(stated, dt.String):
+        return found == dt.STRING
+    if isinstance(stated, dt.Geo):
+        return found == dt.BINARY
+    if isinstance(stated, dt.Time):
+        return isinstance(found, dt.Time)
+    return stated == dt.VARIANT and isinstance(found, dt.Struct) and {"metadata", "value"} <= set(found.names)
 
 
-def add_variants(found: DataType, form: Any) -> DataType:
+def add_variants(found: dt.DataType, form: Any) -> dt.DataType:
     """`found` (read from the file's structure) with the variants of an Iceberg schema's JSON: its files say of them
     nothing else. Names are not compared: Iceberg spells some otherwise in a file."""
-    if form == "variant" and _is_known_to_writer(found, VARIANT):
-        return VARIANT
+    if form == "variant" and _is_known_to_writer(found, dt.VARIANT):
+        return dt.VARIANT
     if not isinstance(form, dict):
         return found
-    if isinstance(found, Array):
-        return Array(add_variants(found.element, form.get("element")), found.contains_null)
-    if isinstance(found, Map):
+    if isinstance(found, dt.Array):
+        return dt.Array(add_variants(found.element, form.get("element")), found.contains_null)
+    if isinstance(found, dt.Map):
         value = add_variants(found.value, form.get("value"))
-        return Map(add_variants(found.key, form.get("key")), value, found.value_contains_null)
+        return dt.Map(add_variants(found.key, form.get("key")), value, found.value_contains_null)
     below = form.get("fields")
-    if not isinstance(found, Struct) or not isinstance(below, list) or len(below) != len(found.fields):
+    if not isinstance(found, dt.Struct) or not isinstance(below, list) or len(below) != len(found.fields):
         return found
     forms = [one.get("type") if isinstance(one, dict) else None for one in below]
-    return Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+    return dt.Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+
+
+_ATOMS: dict[int, dt.DataType] = {
+    pa.lib.Type_NA: dt.VOID,
+    pa.lib.Type_BOOL: dt.BOOLEAN,
+    pa.lib.Type_INT8: dt.BYTE,
+    pa.lib.Type_INT16: dt.SHORT,
+    pa.lib.Type_INT32: dt.INT,
+    pa.lib.Type_INT64: dt.LONG,
+    pa.lib.Type_FLOAT: dt.FLOAT,
+    pa.lib.Type_DOUBLE: dt.DOUBLE,
+    pa.lib.Type_STRING: dt.STRING,
+    pa.lib.Type_LARGE_STRING: dt.STRING,
+    pa.lib.Type_STRING_VIEW: dt.STRING,
+    pa.lib.Type_BINARY: dt.BINARY,
+    pa.lib.Type_LARGE_BINARY: dt.BINARY,
+    pa.lib.Type_FIXED_SIZE_BINARY: dt.BINARY,
+    pa.lib.Type_BINARY_VIEW: dt.BINARY,
+    pa.lib.Type_DATE32: dt.DATE,
+    pa.lib.Type_DURATION: dt.Interval("day", "second"),
+    pa.lib.Type_INTERVAL_MONTH_DAY_NANO: dt.CALENDAR_INTERVAL,
+    pa.lib.Type_TIME64: dt.Time(6),
+}
+
+
+def is_list(t: pa.DataType) -> bool:
+    """True for every spelling of a list; a map is none."""
+    return bool(
+        pa.types.is_list(t)
+        or pa.types.is_large_list(t)
+        or pa.types.is_fixed_size_list(t)
+        or pa.types.is_list_view(t)
+        or pa.types.is_large_list_view(t)
+    )
+
+
+def stored_type(t: pa.DataType) -> pa.DataType:
+    """The type below dictionaries and extensions."""
+    while isinstance(t, pa.BaseExtensionType) or pa.types.is_dictionary(t):
+        t = t.value_type if pa.types.is_dictionary(t) else t.storage_type
+    return t
+
+
+def spark_type(arrow: pa.DataType) -> dt.DataType:
+    """The Spark type of an Arrow type; one that Spark does not read becomes a type that equals none of Spark's."""
+    t = stored_type(arrow)
+    if t.id in _ATOMS:
+        return _ATOMS[t.id]
+    if pa.types.is_decimal(t):
+        return dt.Decimal(t.precision, t.scale)
+    if pa.types.is_timestamp(t):
+        return dt.TIMESTAMP if t.tz else dt.TIMESTAMP_NTZ
+    if is_list(t):
+        return dt.Array(spark_type(t.value_type), t.value_field.nullable)
+    if pa.types.is_map(t):
+        return dt.Map(spark_type(t.key_type), spark_type(t.item_type), t.item_field.nullable)
+    if pa.types.is_struct(t):
+        return _struct_type(t)
+    return dt.Atomic(f"arrow {t}", f"arrow {t}")
+
+
+def _struct_type(t: pa.StructType) -> dt.DataType:
+    fields = [t.field(i) for i in range(t.num_fields)]
+    if any((f.metadata or {}).get(b"variant") == b"true" for f in fields):
+        return dt.VARIANT
+    return dt.Struct(tuple(dt.StructField(f.name, spark_type(f.type), f.nullable) for f in fields))
+
+
+def physical_schema(schema: pa.Schema) -> PhysicalSchema:
+    """The schema that Spark reads in an Arrow schema."""
+    return PhysicalSchema(tuple(PhysicalField(f.name, spark_type(f.type), f.nullable) for f in schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a batch: at a path (None: the batch as a whole), with the null count where nulls are it.
+
+    `text`: only bytes that are no UTF-8, which Spark's strings may hold.
+    """
+
+    path: Path | None
+    message: str
+    nulls: int = 0
+    text: bool = False
+
+
+def find_faults(batch: Any) -> list[Fault]:
+    """Where a RecordBatch or Table is not what its schema says: broken buffers, nulls under a NOT NULL flag."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        found = [Fault(None, str(error), text=_is_text(batch, error))]
+    else:
+        found = []
+    if found and not found[0].text:
+        return found
+    for record in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
+        for f, column in zip(record.schema, record.columns):
+            found += _find_null_faults(f, column, (f.name,))
+    return _sum_faults(found)
+
+
+def _is_text(batch: Any, error: Exception) -> bool:
+    """Whether the structure is sound and only a string's bytes are not."""
+    if "UTF8" not in str(error):
+        return False
+    try:
+        batch.validate()
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _find_null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
+    """`array` holds only the places whose parents are there."""
+    if not f.nullable and array.null_count:
+        yield Fault(path, "null under a NOT NULL flag", array.null_count)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    t = stored_type(f.type)
+    if is_list(t):
+        yield from _find_null_faults(t.value_field, array.flatten(), (*path, "element"))
+    elif pa.types.is_map(t):
+        present = array.drop_null()
+        first, last = (present.offsets[0].as_py(), present.offsets[-1].as_py()) if len(present) else (0, 0)
+        yield from _find_null_faults(t.key_field, present.keys.slice(first, last - first), (*path, "key"))
+        yield from _find_null_faults(t.item_field, present.items.slice(first, last - first), (*path, "value"))
+    elif pa.types.is_struct(t):
+        present = array.drop_null()
+        for i in range(t.num_fields):
+            yield from _find_null_faults(t.field(i), present.field(i), (*path, t.field(i).name))
+
+
+def _sum_faults(found: list[Fault]) -> list[Fault]:
+    totals: dict[tuple[Path | None, str, bool], int] = {}
+    for fault in found:
+        key = fault.path, fault.message, fault.text
+        totals[key] = totals.get(key, 0) + fault.nulls
+    return [Fault(path, message, nulls, text) for (path, message, text), nulls in totals.items()]

@@ -3,18 +3,78 @@ make lists of the results.
 
 Everything takes and gives pyarrow arrays and changes none of them. A list is any spelling of one (list, large_list,
 fixed_size_list, views), sliced or not; what lies under a null list, or beyond a slice, is no element of it.
+
+Rows of arguments that repeat: a deterministic plain Python function is called once for each different row.
+
+Results of Python functions as arrays of the declared type, and functions of pandas Series as functions of arrays.
+
+Single Python values from Arrow arrays and back, for types of which Spark makes the same values.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from planproof_engine.functions.nested import BROKEN, Application, Given, Level, Made, Source
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+def is_plain(t: pa.DataType) -> bool:
+    """Whether `to_pylist` gives the values that Spark hands to a function."""
+    return _is_number(t) or _is_text_type(t) or bool(pa.types.is_date32(t) or pa.types.is_decimal128(t))
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    """The values of a plain type, as `to_pylist` gives them; dates and decimals are made in a fraction of its time."""
+    if pa.types.is_date32(array.type):
+        return _convert_values(datetime.date.fromordinal, pc.add(array.cast(pa.int32()).cast(pa.int64()), _EPOCH))
+    if pa.types.is_decimal128(array.type):
+        return _convert_values(Decimal, array.cast(pa.string()))
+    return list(array.to_pylist())
+
+
+def _convert_values(make: Callable[[Any], Any], array: pa.Array) -> list[Any]:
+    given = array.to_pylist()
+    return [None if v is None else make(v) for v in given] if array.null_count else list(map(make, given))
+
+
+def array_of(values: Sequence[Any], declared: pa.DataType) -> Any | None:
+    """The values as an array of the declared type; None where they are of other classes than it has, which Spark may
+    convert or refuse. Raises `pyarrow.ArrowInvalid` for a number that the type does not hold."""
+    wanted = _class_of(declared)
+    if wanted is None or not set(map(type, values)) <= {wanted, type(None)}:
+        return None
+    return pa.array(values, declared)
+
+
+def _class_of(t: pa.DataType) -> type | None:
+    if pa.types.is_boolean(t):
+        return bool
+    if pa.types.is_integer(t):
+        return int
+    if pa.types.is_floating(t):
+        return float
+    if _is_text_type(t):
+        return str
+    return datetime.date if pa.types.is_date32(t) else None
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t))
+
+
+def _is_text_type(t: pa.DataType) -> bool:
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t))
+
 
 PythonFunction = Callable[..., Any]
 Fault = tuple[tuple[str, ...], int]
@@ -235,3 +295,95 @@ def convert_to_declared(array: Any, declared: Any) -> Any:
         parts = [convert_to_declared(array.field(i), f.type) for i, f in enumerate(declared)]
         return pa.StructArray.from_arrays(parts, fields=list(declared), mask=pc.is_null(array))
     return array.cast(declared)
+
+
+_PART, _LEAST, _NEW = 16, 64, 0.9
+"""One row in `_PART` is tried first, `_LEAST` at least: looking for repeats costs as much as a short function. Where
+nine in ten of these are new, about a third of all rows is."""
+
+
+def find_distinct(arrays: Sequence[Any]) -> tuple[list[Any], Any] | None:
+    """The arrays without the rows that repeat, and for each row its place in them; None where most rows do not.
+
+    Values are equal here where their bits are: -0.0 and 0.0 differ, and no NaN equals another one.
+    """
+    rows = len(arrays[0]) if arrays else 0
+    if not rows or not all(is_plain(a.type) for a in arrays):
+        return None
+    tried = max(rows // _PART, min(rows, _LEAST))
+    if _encode_rows([a.slice(0, tried) for a in arrays])[1] > _NEW * tried:
+        return None
+    codes, count = _encode_rows(arrays)
+    seen = pc.cumulative_max(codes)
+    later = pc.add(pc.indices_nonzero(pc.not_equal(seen.slice(1), seen.slice(0, rows - 1))), pa.scalar(1, pa.uint64()))
+    firsts = pa.concat_arrays([pa.array([0], later.type), later])
+    # A code is the number of rows that came before with another one, so that the first of each is the greatest so far.
+    return ([a.take(firsts) for a in arrays], codes) if len(firsts) == count else None
+
+
+def _encode_rows(arrays: Sequence[Any]) -> tuple[Any, int]:
+    """A number per row, equal for equal rows and counted up as they appear, and how many there are."""
+    codes, count = _encode_column(arrays[0])
+    for array in arrays[1:]:
+        other, width = _encode_column(array)
+        both = pc.add(pc.multiply(codes.cast(pa.int64()), pa.scalar(width, pa.int64())), other.cast(pa.int64()))
+        codes, count = _encode_column(both)
+    return codes, count
+
+
+def _encode_column(array: Any) -> tuple[Any, int]:
+    if pa.types.is_floating(array.type):
+        array = array.view(pa.int64() if array.type == pa.float64() else pa.int32())
+    found = array.dictionary_encode(null_encoding="encode")
+    return found.indices, len(found.dictionary)
+
+
+@contextmanager
+def check_declared(function: str, declared: str, *more: type[Exception]) -> Iterator[None]:
+    """Raises `BrokenDeclaration` where what the function gave does not become an array of the declared type."""
+    try:
+        yield
+    except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError, *more) as error:
+        raise BrokenDeclaration(function, f"declared {declared}, gave another value: {error}") from error
+
+
+def make_table(arrays: Sequence[Any], names: Sequence[str]) -> Any:
+    """A pyarrow Table of columns of equal length."""
+    return pa.table(list(arrays), names=list(names))
+
+
+def wrap_series_function(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
+    """A function of pandas Series (a DataFrame for a struct), over arrays, as in pyspark's pandas_udf.
+
+    `declared` is the Arrow type of what it gives; timestamps are naive and local to `zone` on the way in and out.
+    """
+
+    def over_arrays(*arrays: Any) -> Any:
+        found = call(*(_convert_to_series(a, zone) for a in arrays))
+        with check_declared(name, str(declared)):
+            return _convert_to_array(found, declared, zone)
+
+    return over_arrays
+
+
+def _convert_to_series(array: Any, zone: str) -> Any:
+    if pa.types.is_struct(array.type):
+        import pandas
+
+        return pandas.DataFrame(
+            {f.name: _convert_to_series(part, zone) for f, part in zip(array.type, array.flatten())}
+        )
+    found = array.to_pandas(date_as_object=True)
+    if pa.types.is_timestamp(array.type) and array.type.tz:
+        return found.dt.tz_convert(zone).dt.tz_localize(None)
+    return found
+
+
+def _convert_to_array(found: Any, wanted: Any, zone: str) -> Any:
+    if pa.types.is_struct(wanted) and hasattr(found, "columns"):
+        return pa.StructArray.from_arrays(
+            [_convert_to_array(found[f.name], f.type, zone) for f in wanted], fields=list(wanted)
+        )
+    if pa.types.is_timestamp(wanted) and wanted.tz and getattr(found.dtype, "tz", None) is None:
+        found = found.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
+    return pa.Array.from_pandas(found, type=wanted)

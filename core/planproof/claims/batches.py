@@ -7,9 +7,9 @@ from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable, read_row_groups
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
-from planproof.arrow.types import physical_schema
+from planproof.arrow.leaves import physical_schema
 from planproof.invariants.batches import check
-from planproof.invariants.contract import format_count
+from planproof.report.parts import format_count
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
 from planproof_engine.finding import Finding, Verdict
 

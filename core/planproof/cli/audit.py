@@ -24,19 +24,14 @@ from planproof.report.run import run_report
 @click.option(
     "--contract",
     "contract_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.FILE,
     help="A YAML or JSON file with `columns: [{name, type, nullable}]`, in place of the project's contracts.",
 )
 @click.option(
-    "--at",
-    help="A snapshot, tag or branch of Iceberg tables, a version or timestamp of Delta's, in place of now.",
+    "--at", help="A snapshot, tag or branch of Iceberg tables, a version or timestamp of Delta's, in place of now."
 )
 def audit(
-    settings: dict[str, Any],
-    wanted: output.Wanted,
-    conf: tuple[str, ...],
-    contract_file: Path | None,
-    **given: Any,
+    settings: dict[str, Any], wanted: output.Wanted, conf: tuple[str, ...], contract_file: Path | None, **given: Any
 ) -> None:
     """Audits stored tables, or folders of Parquet files, against their contracts.
 

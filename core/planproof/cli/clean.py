@@ -19,12 +19,7 @@ from planproof.report.run import run_report
 @click.option(
     "--force", is_flag=True, help="Also deletes old versions of tables that this catalog does not know (any more)."
 )
-def clean(
-    location: ProjectLocation,
-    fail_on: str | None,
-    wanted: output.Wanted,
-    force: bool,
-) -> None:
+def clean(location: ProjectLocation, fail_on: str | None, wanted: output.Wanted, force: bool) -> None:
     """Prepares to remove planproof: moves each table's files to where dbt puts them, and deletes its folders.
 
     Killed publishes are settled first. If it is killed, run it again: no file is deleted before the catalog

@@ -12,13 +12,13 @@ import click
 
 from planproof.cli import options
 from planproof.cli.output import write
-from planproof.project.errors import ProjectError
+from planproof.project.reads import ProjectError
 from planproof_engine import derive as derive_case
 
 
 @click.command(cls=options.Sectioned)
 @click.argument("cases", type=click.File("rb"))
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file in place of stdout.")
+@click.option("--output", "-o", type=options.FILE, help="A file in place of stdout.")
 def derive(cases: IO[bytes], output: Path | None) -> None:
     """Derives the schema of each query in CASES, a JSONL file, or - for standard input.
 

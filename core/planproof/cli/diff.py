@@ -1,19 +1,159 @@
-"""`planproof diff`: two compiled projects side by side, or one model's staged rows beside the published ones."""
+"""`planproof diff`: two compiled projects side by side, or one model's staged rows beside the published ones.
+
+`planproof diff --staged`: what a publish of one model would change, row by row.
+
+How `diff` and `freeze --check` end: the changes on the terminal or as JSON, and the exit code.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from rich.table import Table
 
-from planproof.cli import comparing, options, output, staged
-from planproof.project.diff import compare_projects, report_changes
+from dbt_planproof.compiler import DBT
+from planproof.cli import options, output
+from planproof.project.diff import BREAKING, Comparison, SchemaChange, compare_projects, report_changes
 from planproof.project.manifest import read_project
+from planproof.project.reads import ProjectError
+from planproof.project.request import Progress, Request
+from planproof.report.folding import list_names
+from planproof.report.model import Report
+from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
 from planproof.report.run import run_report
+
+F = TypeVar("F", bound=Callable[..., Any])
+FAIL_ON = ("breaking", "change", "never")
+_WIDE, _TEXT = 10_000, 60
+"""Off a terminal no name is folded, so that it can be searched for; what stands before and after is."""
+
+
+def fail_on_option(function: F) -> F:
+    """--fail-on."""
+    choice = click.Choice(FAIL_ON)
+    return click.option("--fail-on", type=choice, default="breaking", help="What makes the exit code 1.")(function)
+
+
+def finish_comparison(found: Comparison, fail_on: str, as_json: bool, quiet: bool = False) -> None:
+    """Shows the comparison, unless `quiet`, and exits with its code."""
+    if quiet:
+        pass
+    elif as_json:
+        form = {
+            "breaking": found.breaking,
+            "changes": [change.to_dict() for change in found.changes],
+            "unread": dict(found.unread),
+            "remarks": list(found.remarks),
+        }
+        click.echo(neutralize_json(json.dumps(form, indent=2)))
+    else:
+        _show(found)
+    failed = found.breaking if fail_on == "breaking" else bool(found.changes)
+    click.get_current_context().exit(1 if failed and fail_on != "never" else 0)
+
+
+def _show(found: Comparison) -> None:
+    out = output.console()
+    if not out.is_terminal:
+        out.width = _WIDE
+    if found.changes:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for head in ("effect", "relation", "column", "change"):
+            table.add_column(head, overflow="fold")
+        for head in ("before", "after"):
+            table.add_column(head, overflow="fold", max_width=None if out.is_terminal else _TEXT)
+        table.add_column("reaches", overflow="fold")
+        for change in sorted(found.changes, key=lambda c: (c.effect != BREAKING, c.relation, c.column or "")):
+            table.add_row(
+                *_format_cells(change, ", " if out.is_terminal else ",\n"),
+                style="red" if change.effect == BREAKING else None,
+            )
+        out.print(table)
+    by_reason: dict[str, list[str]] = {}
+    for name, why in found.unread.items():
+        by_reason.setdefault(why, []).append(name)
+    for why, names in by_reason.items():
+        many = f"{len(names)} relations: " if len(names) > 1 else ""
+        said = neutralize(f"not compared: {many}{list_names(names)}: {why}")
+        out.print(said, style="dim", markup=False, soft_wrap=True)
+    for remark in found.remarks:
+        out.print(neutralize(f"note: {remark}"), markup=False, soft_wrap=True)
+    breaking = sum(change.effect == BREAKING for change in found.changes)
+    said = f"{breaking} breaking, {len(found.changes) - breaking} safe"
+    if found.unread:
+        said += f"; {format_count(len(found.unread), 'relation')} not compared"
+    out.print(said if found.compared else f"nothing was compared{said[said.find(';') :]}", markup=False)
+
+
+def _format_cells(change: SchemaChange, between: str) -> list[str]:
+    from rich.markup import escape
+
+    cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
+    reaches = between.join(map(_escape_cell, (*change.reaches, *change.describe_reach())))
+    return [*(escape(_escape_cell(cell or "")) for cell in cells), escape(reaches)]
+
+
+def _escape_cell(text: str) -> str:
+    return neutralize(join_lines(text))
+
+
+def _compare_staged(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[str, Any]) -> None:
+    """Compares one model, shows what was found, and exits with the report's code."""
+    started = datetime.now(timezone.utc)
+    place = {key: value for key, value in given.items() if key not in ("conf", "given_vars", "full_refresh")}
+    request = Request(
+        "run",
+        compiler=DBT,
+        **options.convert_to_plain(place),
+        select=(model,),
+        spark=options.parse_conf(given["conf"]),
+        vars=options.parse_vars(given["given_vars"]),
+        full_refresh=given["full_refresh"],
+        threads=1,
+    )
+    request = replace(request, keys=tuple(keys) or _find_unique_key(request, model))
+    told = Progress()
+    with output.console(stderr=True).status("staging the model"), redirect_stdout(sys.stderr):
+        reports = request.reports(request.open_session(told), told)
+    if len(reports) != 1:
+        raise ProjectError(f"--staged: {model!r} selects {len(reports)} models; name one")
+    run = run_report("diff", reports, started)
+    if wanted.is_text:
+        out = output.console()
+        for line in _render_lines(reports[0]):
+            out.print(neutralize(line), markup=False, soft_wrap=True)
+    output.finish(run, wanted, fail_on=None, project_dir=request.project_dir)
+
+
+def _find_unique_key(request: Request, model: str) -> tuple[str, ...]:
+    """The key by which dbt matches the model's rows, as it was compiled last. Raises `click.UsageError`."""
+    try:
+        node = request.location.project().find_by_relation(model)
+    except ProjectError:
+        node = None
+    key = (node.raw.get("config") or {}).get("unique_key") if node is not None else None
+    found = (key,) if isinstance(key, str) else tuple(map(str, key or ()))
+    if not found:
+        raise click.UsageError(f"{model} has no unique_key that is known here; give --key COLUMNS")
+    return found
+
+
+def _render_lines(report: Report) -> list[str]:
+    change, found = report.details.change, report.details.comparison
+    lines = [f"{report.model}: {change.line(20)}"] if change is not None else []
+    if found is not None:
+        lines += found.lines()
+    return [*lines, "Nothing was published."] if lines else []
+
 
 _PROJECT = click.Path(path_type=Path)
 
@@ -27,9 +167,9 @@ def _format_flag(name: str) -> str:
 @click.command(cls=options.Sectioned)
 @click.argument("old", type=_PROJECT, required=False)
 @click.argument("new", type=_PROJECT, default=Path())
-@comparing.fail_on
+@fail_on_option
 @options.report
-@click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@options.sources
 @click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
 @click.option(
     "--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: the columns that make a row unique."
@@ -68,7 +208,7 @@ def diff(
         listed = [name.strip() for text in keys for name in text.split(",") if name.strip()]
         if old is not None or not (listed or given["full_refresh"]):
             raise click.UsageError("--staged takes --key COLUMNS, and neither OLD nor NEW")
-        staged.run(model, listed, wanted, given)
+        _compare_staged(model, listed, wanted, given)
         return
     wrong = [name for name in (*given, "keys") if named(name) is ParameterSource.COMMANDLINE]
     if wrong or old is None:
@@ -81,4 +221,4 @@ def diff(
     report = run_report("diff", report_changes(found), started, project=after.name, remarks=remarks)
     plain = replace(wanted, stdout="text") if click.get_current_context().params.get("as_json") else wanted
     output.write_forms(report, plain, project_dir=new if new.is_dir() else new.parent)
-    comparing.finish(found, fail_on, as_json=wanted.stdout != plain.stdout, quiet=not plain.is_text)
+    finish_comparison(found, fail_on, as_json=wanted.stdout != plain.stdout, quiet=not plain.is_text)

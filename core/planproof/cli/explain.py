@@ -14,7 +14,7 @@ import click
 from planproof.cli import options, output
 from planproof.cli.code_examples import EXAMPLES, accept, render_case
 from planproof.project import ProjectError
-from planproof.project.explained import explain_model
+from planproof.project.infer import explain_model
 from planproof.project.location import ProjectLocation
 from planproof.report.parts import neutralize, neutralize_json
 from planproof_engine.finding import CODES
@@ -34,14 +34,7 @@ if TYPE_CHECKING:
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one SQL query, each column with a unique name.")
 @click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
-def explain(
-    what: str,
-    location: ProjectLocation,
-    as_plan: bool,
-    as_sql: bool,
-    rewrites: bool,
-    as_json: bool,
-) -> None:
+def explain(what: str, location: ProjectLocation, as_plan: bool, as_sql: bool, rewrites: bool, as_json: bool) -> None:
     """Shows the type of each column of MODEL, whether it may be null, and why; or what the code PPnnn means.
 
     It reads the compiled project, and needs neither Java nor Spark.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from planproof.cli import comparing, options, output
+from planproof.cli import options, output
+from planproof.cli.diff import fail_on_option, finish_comparison
 from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
@@ -16,19 +17,12 @@ from planproof.report.parts import format_count, neutralize, neutralize_json
 @click.command(cls=options.Sectioned)
 @options.location
 @options.spark
-@comparing.fail_on
+@fail_on_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
-@click.option(
-    "--output", "-o", "file", type=click.Path(dir_okay=False, path_type=Path), help="Default: in the project."
-)
+@click.option("--output", "-o", "file", type=options.FILE, help="Default: in the project.")
 @click.option("--check", is_flag=True, help="Writes nothing: compares the live sources with the file.")
 def freeze(
-    location: ProjectLocation,
-    conf: tuple[str, ...],
-    fail_on: str,
-    as_json: bool,
-    file: Path | None,
-    check: bool,
+    location: ProjectLocation, conf: tuple[str, ...], fail_on: str, as_json: bool, file: Path | None, check: bool
 ) -> None:
     """Writes the schemas of sources, seeds and snapshots, as Spark reports them, to planproof_sources.json.
 
@@ -39,7 +33,7 @@ def freeze(
     if check:
         frozen = read_frozen(project, file)
         found = find_drift(project, location.open_session(spark), frozen, location.conf(spark))
-        return comparing.finish(found, fail_on, as_json)
+        return finish_comparison(found, fail_on, as_json)
     form, missing = freeze_relations(project, location.open_session(spark))
     where = file or (project.directory or location.project_dir or Path()) / FREEZE_FILES[0]
     output.write(where, render_form(form))

@@ -19,11 +19,9 @@ from planproof.report.parts import join_lines, neutralize, neutralize_json
 @click.command(cls=options.Sectioned)
 @options.location
 @options.selection
-@click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@options.sources
 @click.option(
-    "--into",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The YAML for models that none describes yet. Default: one in their folder.",
+    "--into", type=options.FILE, help="The YAML for models that none describes yet. Default: one in their folder."
 )
 @click.option("--tighten", is_flag=True, help="Also adds NOT NULL where the plan proves it, to existing contracts too.")
 @click.option("--dry-run", is_flag=True, help="Shows what would be written, and writes nothing.")

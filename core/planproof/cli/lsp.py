@@ -9,8 +9,8 @@ from click.core import ParameterSource
 
 from planproof.cli import options
 from planproof.project.cache import Cache
-from planproof.project.errors import ProjectError
 from planproof.project.location import ProjectLocation
+from planproof.project.reads import ProjectError
 
 
 @click.command(cls=options.Sectioned)
@@ -19,13 +19,7 @@ from planproof.project.location import ProjectLocation
 @click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
 @click.pass_context
-def lsp(
-    ctx: click.Context,
-    location: ProjectLocation,
-    compiles: bool,
-    cache: bool,
-    stdio: bool,
-) -> None:
+def lsp(ctx: click.Context, location: ProjectLocation, compiles: bool, cache: bool, stdio: bool) -> None:
     """Runs the language server, for an editor that speaks the Language Server Protocol.
 
     It speaks over standard input and output, and shows what `check` finds while a model is written: findings, types,
@@ -33,8 +27,7 @@ def lsp(
     --project-dir it takes the editor's folder where that is a dbt project, else the one where it is started.
     """
     try:
-        from planproof.lsp.framing import bound_input
-        from planproof.lsp.server import new_server
+        from planproof.lsp.server import bound_input, new_server
     except ImportError as error:
         raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
     from planproof.lsp.workspace import Workspace

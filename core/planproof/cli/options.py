@@ -12,8 +12,8 @@ import click
 import yaml
 
 from planproof.cli.output import Wanted
-from planproof.project.target_folder import target_folder
-from planproof.project.yaml_text import load_yaml
+from planproof.project.profile import target_folder
+from planproof.project.reads import load_yaml
 from planproof.report.formats import FORMATS
 from planproof.session.jvm_log import log_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 _SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names}
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
-_FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Sectioned(click.Command):
@@ -76,7 +76,7 @@ def project(function: F) -> F:
             envvar="DBT_PROJECT_DIR",
             help="The dbt project. Default: DBT_PROJECT_DIR, else this folder or the nearest one above it.",
         ),
-        click.option("--manifest", type=_FILE, help="A manifest.json to read in place of the project's own."),
+        click.option("--manifest", type=FILE, help="A manifest.json to read in place of the project's own."),
         click.option("--profiles-dir", type=_DIRECTORY, help="Where profiles.yml is. Default: as dbt looks for it."),
         click.option(
             "--target", "-t", envvar="DBT_TARGET", help="The profile's target. Default: DBT_TARGET, else its own."
@@ -166,21 +166,23 @@ def report(function: F) -> F:
             "-o",
             "--output",
             "files",
-            type=_FILE,
+            type=FILE,
             multiple=True,
             metavar="FILE",
             help="Writes the report in --format to FILE. Repeat the two for more forms.",
         ),
         click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
-        click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
-        click.option("--markdown", type=_FILE, help="Writes the report as Markdown, for a comment on a pull request."),
+        click.option("--html", type=FILE, help="Writes the report as one HTML page."),
+        click.option("--markdown", type=FILE, help="Writes the report as Markdown, for a comment on a pull request."),
     )
 
 
-def verbose(function: F) -> F:
-    """--verbose, for commands about many models."""
-    said = "JSON also has plans, lineage, and what was read of healthy models."
-    return click.option("--verbose", is_flag=True, help=said)(function)
+verbose = click.option(
+    "--verbose", is_flag=True, help="JSON also has plans, lineage, and what was read of healthy models."
+)
+"""For commands about many models."""
+
+sources = click.option("--sources", type=FILE, help="A freeze file with source schemas.")
 
 
 def settings(command: str) -> Callable[[F], F]:

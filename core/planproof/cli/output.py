@@ -11,8 +11,8 @@ from typing import IO, cast
 import click
 from rich.console import Console
 
-from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
+from planproof.project.reads import ProjectError
 from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
 from planproof.report.parts import neutralize

@@ -24,11 +24,7 @@ from planproof.report.run import run_report
     "this catalog does not know, and leaves their files.",
 )
 def recover(
-    location: ProjectLocation,
-    conf: tuple[str, ...],
-    fail_on: str | None,
-    wanted: output.Wanted,
-    force: bool,
+    location: ProjectLocation, conf: tuple[str, ...], fail_on: str | None, wanted: output.Wanted, force: bool
 ) -> None:
     """Finishes the publishes that were killed after their commit point, and undoes the others.
 

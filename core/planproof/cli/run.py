@@ -16,8 +16,8 @@ from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
+from planproof.project.profile import target_folder
 from planproof.project.request import Progress, Request
-from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
 from planproof.report.parts import neutralize
 from planproof.report.run import run_report
@@ -94,12 +94,7 @@ def run(
     directory = (project.directory if project else None) or Path(request.project_dir or ".")
     record = target_folder(directory, request.target_path) / RECORD
     output.finish(
-        report,
-        wanted,
-        fail_on=settings.get("fail_on"),
-        lines=False,
-        record=record,
-        project_dir=request.project_dir,
+        report, wanted, fail_on=settings.get("fail_on"), lines=False, record=record, project_dir=request.project_dir
     )
 
 

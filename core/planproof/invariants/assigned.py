@@ -10,34 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planproof_engine import types as dt
 from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import find_swapped, loss_of
 from planproof_engine.quoting import quote_name
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name
-from planproof_engine.types import (
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    DataType,
-    Decimal,
-    Map,
-    Struct,
-    can_store_assign,
-    drop_lengths,
-    is_integral,
-)
 
-_WIDTH = (BYTE, SHORT, INT, LONG)
-_FRACTIONAL = (FLOAT, DOUBLE)
-_MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
+_WIDTH = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG)
+_FRACTIONAL = (dt.FLOAT, dt.DOUBLE)
+_MOMENTS = (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 _NOWHERE = ""
 """Stands for a value within an array or a map, which no path over a row reads."""
 
@@ -83,7 +65,7 @@ def _compare_order(table: str, stored: PhysicalSchema, produced: PhysicalSchema)
 
 
 def _compare_column(at: _Place, stored: PhysicalField, produced: PhysicalField) -> Iterator[Assignment]:
-    wanted, given = drop_lengths(stored.type), drop_lengths(produced.type)
+    wanted, given = dt.drop_lengths(stored.type), dt.drop_lengths(produced.type)
     yield from _compare_type(at, wanted, given, quote_name(stored.name))
 
 
@@ -102,26 +84,26 @@ class _Place(NamedTuple):
     def child(self, name: str) -> _Place:
         return self._replace(path=(*self.path, name))
 
-    def describe(self, wanted: DataType, given: DataType) -> str:
+    def describe(self, wanted: dt.DataType, given: dt.DataType) -> str:
         return f"{self.name} is {given.simple}, and {self.table} stores {wanted.simple}"
 
 
-def _compare_type(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+def _compare_type(at: _Place, wanted: dt.DataType, given: dt.DataType, value: str) -> Iterator[Assignment]:
     """`value` reads the place in a row of the model's query."""
     if wanted == given:
         return
-    if isinstance(wanted, Struct) and isinstance(given, Struct):
+    if isinstance(wanted, dt.Struct) and isinstance(given, dt.Struct):
         yield from _compare_struct(at, wanted, given, value)
-    elif isinstance(wanted, Array) and isinstance(given, Array):
+    elif isinstance(wanted, dt.Array) and isinstance(given, dt.Array):
         yield from _compare_type(at.child("element"), wanted.element, given.element, _NOWHERE)
-    elif isinstance(wanted, Map) and isinstance(given, Map):
+    elif isinstance(wanted, dt.Map) and isinstance(given, dt.Map):
         yield from _compare_type(at.child("key"), wanted.key, given.key, _NOWHERE)
         yield from _compare_type(at.child("value"), wanted.value, given.value, _NOWHERE)
     else:
         yield from _compare_leaf(at, wanted, given, value)
 
 
-def _compare_struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[Assignment]:
+def _compare_struct(at: _Place, wanted: dt.Struct, given: dt.Struct, value: str) -> Iterator[Assignment]:
     """Fields go by name as well."""
     held, made = by_name(wanted.fields), by_name(given.fields)
     said = at.describe(wanted, given)
@@ -143,10 +125,10 @@ def _compare_struct(at: _Place, wanted: Struct, given: Struct, value: str) -> It
         yield Assignment(_finding("PP131", at.child(mine[place]).name, mine[place], theirs[place], message))
 
 
-def _compare_leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+def _compare_leaf(at: _Place, wanted: dt.DataType, given: dt.DataType, value: str) -> Iterator[Assignment]:
     said = at.describe(wanted, given)
     sides = (at.name, wanted.simple, given.simple)
-    if not can_store_assign(given, wanted):
+    if not dt.can_store_assign(given, wanted):
         if at.ansi_policy:
             message = f"{said}: Spark does not convert it; cast it in the model, or {at.repair}"
             yield Assignment(_finding("PP402", *sides, message, Verdict.VIOLATED))
@@ -158,9 +140,9 @@ def _compare_leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> 
 
 
 def _find_loss(
-    said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str], value: str
+    said: str, given: dt.DataType, wanted: dt.DataType, sides: tuple[str, str, str], value: str
 ) -> Iterator[Assignment]:
-    if (given, wanted) == (DOUBLE, FLOAT):
+    if (given, wanted) == (dt.DOUBLE, dt.FLOAT):
         # Almost every fraction is rounded: a count would say nothing.
         yield Assignment(_finding("PP133", *sides, f"{said}: numbers of more than 7 digits are rounded"))
         return
@@ -174,22 +156,22 @@ def _find_loss(
         yield Assignment(_finding("PP133", *sides, message))
 
 
-def _describe_silent_loss(given: DataType, wanted: DataType) -> str | None:
-    if given in _MOMENTS and wanted == DATE:
+def _describe_silent_loss(given: dt.DataType, wanted: dt.DataType) -> str | None:
+    if given in _MOMENTS and wanted == dt.DATE:
         return "the time of day is cut off"
-    if is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, Decimal) and given.scale > 0)):
+    if dt.is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, dt.Decimal) and given.scale > 0)):
         return "the digits after the point are cut off"
-    if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
+    if isinstance(given, dt.Decimal) and isinstance(wanted, dt.Decimal) and wanted.scale >= given.scale:
         return None  # A number with too many whole digits fails the write.
     return loss_of(given, wanted)
 
 
-def _is_narrower(given: DataType, wanted: DataType) -> bool:
+def _is_narrower(given: dt.DataType, wanted: dt.DataType) -> bool:
     if given in _WIDTH and wanted in _WIDTH:
         return _WIDTH.index(given) > _WIDTH.index(wanted)
-    if isinstance(given, Decimal) and isinstance(wanted, Decimal):
+    if isinstance(given, dt.Decimal) and isinstance(wanted, dt.Decimal):
         return given.precision - given.scale > wanted.precision - wanted.scale
-    return isinstance(given, Decimal) and is_integral(wanted)
+    return isinstance(given, dt.Decimal) and dt.is_integral(wanted)
 
 
 def _finding(

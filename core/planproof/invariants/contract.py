@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
+from planproof.report.parts import format_count
 from planproof.settings import Settings
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Facts, Path, join_path, nested_fields
@@ -269,11 +270,6 @@ def _judge_not_null(
 
 def _find_count(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
     return 0 if facts.rows == 0 else counts.get(path)
-
-
-def format_count(number: int, word: str) -> str:
-    """`1 null`, `2,000 nulls`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def judge_counted_nulls(field: str, counted: int, facts: Facts) -> Finding:

@@ -8,7 +8,8 @@ count, a recursive CTE).
 from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.invariants.contract import format_count, format_rows
+from planproof.invariants.contract import format_rows
+from planproof.report.parts import format_count
 from planproof.session.protocol import SparkPlanes
 from planproof_engine.claim import Facts, Path, join_path
 from planproof_engine.finding import Finding, Verdict

@@ -9,31 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.invariants.compare import type_differences
+from planproof_engine import types as dt
 from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, drop_columns, fold_name
-from planproof_engine.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Array,
-    DataType,
-    Decimal,
-    drop_lengths,
-    is_integral,
-    parse_type,
-)
 
-_SHARED: set[DataType] = {BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, STRING, BINARY}
+_SHARED: set[dt.DataType] = {
+    dt.BOOLEAN,
+    dt.BYTE,
+    dt.SHORT,
+    dt.INT,
+    dt.LONG,
+    dt.FLOAT,
+    dt.DOUBLE,
+    dt.DATE,
+    dt.TIMESTAMP,
+    dt.STRING,
+    dt.BINARY,
+}
 """Types that Spark and Hive write alike."""
 
 
@@ -58,7 +51,7 @@ def check_metastore(registered: PhysicalSchema, metastore: PhysicalSchema) -> li
     `col` stands for all columns but the partitions' (HiveExternalCatalog), which tells nothing.
     """
     first = next(iter(metastore), None)
-    if first is None or (first.name == "col" and isinstance(first.type, Array) and "col" not in registered.names):
+    if first is None or (first.name == "col" and isinstance(first.type, dt.Array) and "col" not in registered.names):
         return []
     ours, theirs = (by_name(schema) for schema in (registered, metastore))
     found = []
@@ -74,10 +67,10 @@ def check_metastore(registered: PhysicalSchema, metastore: PhysicalSchema) -> li
     return found
 
 
-def _is_different(ours: DataType, theirs: DataType) -> bool:
+def _is_different(ours: dt.DataType, theirs: dt.DataType) -> bool:
     """Compares only types that both Spark and Hive have."""
-    both = [drop_lengths(t) for t in (ours, theirs)]
-    return both[0] != both[1] and all(t in _SHARED or isinstance(t, Decimal) for t in both)
+    both = [dt.drop_lengths(t) for t in (ours, theirs)]
+    return both[0] != both[1] and all(t in _SHARED or isinstance(t, dt.Decimal) for t in both)
 
 
 def _compare_types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:
@@ -94,25 +87,25 @@ def _compare_types(registered: PhysicalField, stored: PhysicalField) -> list[Fin
 
 def _is_readable(registered: str, stored: str) -> bool:
     try:
-        return is_widened(parse_type(stored), parse_type(registered))
+        return is_widened(dt.parse_type(stored), dt.parse_type(registered))
     except ValueError:
         return False
 
 
-def is_widened(stored: DataType, registered: DataType) -> bool:
+def is_widened(stored: dt.DataType, registered: dt.DataType) -> bool:
     """True where Spark reads `stored` as the wider `registered` without loss (`ParquetVectorUpdaterFactory`)."""
-    if isinstance(stored, Decimal) and isinstance(registered, Decimal):
+    if isinstance(stored, dt.Decimal) and isinstance(registered, dt.Decimal):
         room = registered.precision - registered.scale >= stored.precision - stored.scale
         return room and registered.scale >= stored.scale
-    integers = (BYTE, SHORT, INT, LONG)
-    if is_integral(stored) and is_integral(registered):
+    integers = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG)
+    if dt.is_integral(stored) and dt.is_integral(registered):
         return integers.index(stored) < integers.index(registered)
     return (stored, registered) in (
-        (FLOAT, DOUBLE),
-        (BYTE, DOUBLE),
-        (SHORT, DOUBLE),
-        (INT, DOUBLE),
-        (DATE, TIMESTAMP_NTZ),
+        (dt.FLOAT, dt.DOUBLE),
+        (dt.BYTE, dt.DOUBLE),
+        (dt.SHORT, dt.DOUBLE),
+        (dt.INT, dt.DOUBLE),
+        (dt.DATE, dt.TIMESTAMP_NTZ),
     )
 
 

@@ -1,19 +1,21 @@
-"""A report while it is being written: findings, how each plane was read, what was enforced."""
+"""A report while it is being written: findings, how each plane was read, what was enforced.
+
+What a publish does to the rows of its target, whatever the format and whatever its steps are called.
+"""
 
 from __future__ import annotations
 
 import time
 import traceback
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allow, has_unpublishable
-from planproof.judge.effect import Effect
 from planproof.own_errors import describe
-from planproof.report.changes import TableVersion
-from planproof.report.details import Details
+from planproof.report.details import Details, TableVersion
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
@@ -24,6 +26,29 @@ from planproof_engine.records import evolve
 
 if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
+
+
+class Effect(Enum):
+    """`REPLACES`: all rows are new. `REPLACES_PARTITIONS`: those of the partitions that were staged. `ADDS`: rows come
+    to those that are there. `CHANGES`: rows are added, replaced or merged by the format, and what was staged is a
+    version of the whole table. `DEFINES`: a view, of which no row is stored."""
+
+    REPLACES = "replaces"
+    REPLACES_PARTITIONS = "replaces partitions"
+    ADDS = "adds"
+    CHANGES = "changes"
+    DEFINES = "defines"
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows that were published before stay."""
+        return self in (Effect.REPLACES_PARTITIONS, Effect.ADDS, Effect.CHANGES)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the staged rows are a part of those that the target will hold."""
+        return self in (Effect.REPLACES_PARTITIONS, Effect.ADDS)
+
 
 TOO_LARGE = "PP113"
 _ON_TOP = (

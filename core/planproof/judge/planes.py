@@ -15,7 +15,7 @@ from planproof.invariants import physical, planning, sink
 from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.doubts import Doubts, doubt_term
 from planproof.judge.draft import Draft, Judged
-from planproof.judge.rewritten import rewrite
+from planproof.judge.reproducer import rewrite
 from planproof.session.protocol import Session, SparkPlanes
 from planproof_engine import OverBudget, bounded, deeply, is_bounded
 from planproof_engine.catalog import Catalog, split_name

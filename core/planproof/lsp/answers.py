@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planproof.lsp.texts import Lines
-from planproof.lsp.workspace import Workspace
-from planproof.project.errors import ProjectError
+from planproof.lsp.workspace import Lines, Workspace
 from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
-from planproof.project.reads import LARGEST
+from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular
 from planproof.report.markdown import escape
 from planproof.report.parts import join_lines, neutralize

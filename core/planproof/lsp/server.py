@@ -1,31 +1,104 @@
-"""The language server itself: the protocol's messages to and from a `Workspace`."""
+"""The language server itself: the protocol's messages to and from a `Workspace`.
+
+The bytes that an editor sends, before pygls reads them: no header and no message may be larger than memory.
+
+The protocol's messages as pygls reads them; a request that cannot be read is answered, as an editor waits for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException, JsonRpcParseError
+from lsprotocol.types import EXIT
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.uris import from_fs_path, to_fs_path
 
 from planproof.lsp import answers
-from planproof.lsp.compiling import CannotCompile, compile_files, has_dbt
-from planproof.lsp.protocol import AnsweringProtocol
-from planproof.lsp.workspace import Placed, Workspace
-from planproof.project.errors import ProjectError
+from planproof.lsp.workspace import CannotCompile, Placed, Workspace, compile_files, has_dbt
 from planproof.project.garbage import freeze_new_objects
 from planproof.project.manifest import MANIFEST
-from planproof.project.reads import LARGEST
+from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular, real_path
 from planproof.report.parts import message_of, neutralize
 from planproof_engine.finding import Verdict
+
+
+class AnsweringProtocol(LanguageServerProtocol):
+    """pygls drops a request whose parameters are none of its method's (a line of -1), and any that is malformed."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """pygls asks this of each object within a message: the message alone is one, and is known at its end."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        data = message if isinstance(message, dict) else {}
+        is_answer = "method" not in data and not data.keys().isdisjoint(("result", "error"))
+        is_notification = "method" in data and "id" not in data
+        try:
+            super().handle_message(self._read(data, is_answer))
+        except JsonRpcException as error:
+            if not is_answer and not is_notification:
+                self.refuse(data.get("id"), error)
+
+    def _read(self, data: dict[str, Any], is_answer: bool) -> Any:
+        if data.get("jsonrpc") != self.VERSION:
+            raise JsonRpcInvalidRequest("it is no message of JSON-RPC 2.0")
+        if not is_answer and not isinstance(data.get("method"), str):
+            raise JsonRpcInvalidRequest("it names no method")
+        if self._shutdown and data.get("method") != EXIT:
+            raise JsonRpcInvalidRequest("the server is shutting down")
+        message = super().structure_message(data)
+        if not is_answer and not hasattr(message, "method"):
+            raise JsonRpcInvalidRequest("it is a request and an answer")
+        return message
+
+    def refuse(self, number: Any, error: JsonRpcException) -> None:
+        """Answers a request; without a number where it has none that could be read."""
+        is_number = isinstance(number, (str, int)) and not isinstance(number, bool)
+        said = {"code": error.code, "message": error.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": number if is_number else None, "error": said})
+
+
+_HEADER = 2**12
+_MESSAGE = 2**28
+"""Bytes, at most: an editor sends whole files."""
+_LENGTH = b"Content-Length: "
+
+
+class BoundedInput:
+    """Standard input that ends, and says why, where a header or the message that it tells of is too large. pygls would
+    ask for as much memory, and wait."""
+
+    def __init__(self, stdin: BinaryIO) -> None:
+        self._stdin = stdin
+
+    def readline(self) -> bytes:
+        line = self._stdin.readline(_HEADER)
+        length = line.removeprefix(_LENGTH).strip()
+        if len(line) == _HEADER or (line.startswith(_LENGTH) and length.isdigit() and int(length) > _MESSAGE):
+            said = f"a header of {_HEADER:,} bytes, or a message of {_MESSAGE:,} bytes, is more than an editor sends"
+            print(f"planproof lsp ends: {said}", file=sys.stderr)
+            return b""
+        return line
+
+    def read(self, size: int) -> bytes:
+        return self._stdin.read(size)
+
+
+def bound_input(stdin: BinaryIO) -> BinaryIO:
+    """The same as pygls takes it: of a stream it calls these two methods alone."""
+    return cast(BinaryIO, BoundedInput(stdin))
+
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import Contract
-from planproof.project.errors import ProjectError, UnreadableContract
+from planproof.project.compiled import Promises
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
-from planproof.project.promised import Promises
+from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.selection import select_models, split_guarded
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -68,10 +68,7 @@ def select_promises(
 
 
 def audit_all(
-    session: Session,
-    wanted: Iterable[Promise],
-    finished: Callable[[Report], None] | None = None,
-    at: str | None = None,
+    session: Session, wanted: Iterable[Promise], finished: Callable[[Report], None] | None = None, at: str | None = None
 ) -> list[Report]:
     """One report per promise; what could not be read is a report too. `at`: a snapshot, tag or branch of them all."""
     reports = []

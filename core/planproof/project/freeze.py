@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compare_shapes
-from planproof.project.diff import follow_changes
-from planproof.project.errors import ProjectError
+from planproof.project import diff
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.reads import ProjectError
 from planproof.project.sources import Frozen, Known
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.conf import Conf
@@ -71,12 +70,12 @@ def render_form(form: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "  }", "}"]) + "\n"
 
 
-def find_drift(project: Project, session: Session, frozen: Frozen, conf: Conf | None = None) -> Comparison:
+def find_drift(project: Project, session: Session, frozen: Frozen, conf: Conf | None = None) -> diff.Comparison:
     """The live sources against the freeze file, and what each change reaches in the project, as its models read the
     sources under `conf`. Raises `ProjectError` where there is no file."""
     if frozen.file is None:
         raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
-    changes: list[tuple[str, SchemaChange]] = []
+    changes: list[tuple[str, diff.SchemaChange]] = []
     unread: dict[str, str] = {}
     wanted = list_unmade(project)
     for node in wanted:
@@ -86,11 +85,12 @@ def find_drift(project: Project, session: Session, frozen: Frozen, conf: Conf | 
             unread[node.relation] = f"{frozen.file} does not hold it; {step}"
             continue
         before = _frozen_shape(node.relation, known)
-        found = list(compare_shapes(before, None if table is None else _live_shape(node.relation, table)))
+        found = list(diff.compare_shapes(before, None if table is None else _live_shape(node.relation, table)))
         if known.ids and table is not None:
             found += _find_recreated(node.relation, known.ids, _field_ids(session, node, table))
         changes += ((node.unique_id, change) for change in found)
-    return Comparison(tuple(follow_changes(project, conf, frozen, changes)), unread, compared=len(wanted) - len(unread))
+    followed = tuple(diff.follow_changes(project, conf, frozen, changes))
+    return diff.Comparison(followed, unread, compared=len(wanted) - len(unread))
 
 
 def _field_ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:
@@ -102,20 +102,20 @@ def _field_ids(session: Session, node: ProjectNode, table: StoredTable) -> Mappi
     return {} if snapshot is None else snapshot.ids
 
 
-def _find_recreated(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[SchemaChange]:
+def _find_recreated(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[diff.SchemaChange]:
     """Columns of an Iceberg table that are not those of the same name any more: what older files hold of them reads as
     null."""
     for name, number in before.items():
         if name in now and now[name] != number:
-            yield SchemaChange(relation, name, BREAKING, "made anew", f"field {number}", f"field {now[name]}")
+            yield diff.SchemaChange(relation, name, diff.BREAKING, "made anew", f"field {number}", f"field {now[name]}")
 
 
-def _frozen_shape(relation: str, known: Known) -> Shape:
-    return Shape(relation, tuple(ColumnShape(name, t, not nullable) for name, t, nullable in known.columns))
+def _frozen_shape(relation: str, known: Known) -> diff.Shape:
+    return diff.Shape(relation, tuple(diff.ColumnShape(name, t, not nullable) for name, t, nullable in known.columns))
 
 
-def _live_shape(relation: str, table: StoredTable) -> Shape:
-    return Shape(relation, tuple(ColumnShape(f.name, f.type, not f.nullable) for f in table.schema))
+def _live_shape(relation: str, table: StoredTable) -> diff.Shape:
+    return diff.Shape(relation, tuple(diff.ColumnShape(f.name, f.type, not f.nullable) for f in table.schema))
 
 
 def _kind(table: StoredTable) -> str:

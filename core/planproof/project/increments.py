@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import split_columns
+from planproof.project.reads import ProjectError
 from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
 from planproof_engine.hazards import Written

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
-from planproof.project.errors import ProjectError, UnreadableContract
+from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf

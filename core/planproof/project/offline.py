@@ -19,21 +19,20 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
+from planproof.project import sources as schemas
 from planproof.project.behind import OverReach
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
-from planproof.project.sources import Frozen, Known, Unread, schema_of_source
+from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
-from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name
@@ -90,7 +89,7 @@ class OfflineCheck:
 
     project: Project
     conf: Conf
-    frozen: Frozen
+    frozen: schemas.Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
     is_brief: bool = False
     catalog: NotedCatalog = field(init=False)
@@ -203,7 +202,7 @@ class OfflineCheck:
                 if isinstance(found, ProjectNode) and found.unique_id not in self.reports:
                     yield found.unique_id
 
-    def resolve(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
+    def resolve(self, parts: tuple[str, ...]) -> ProjectNode | schemas.Known | None:
         """The node or the frozen relation that a text means which names `parts`."""
         wanted = parts_of(parts)
         # A name alone is one of the database in which dbt's session begins.
@@ -230,14 +229,16 @@ class OfflineCheck:
     def _visit_node(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
             return self._check_model(node)
-        known: Known | Unread
+        known: schemas.Known | schemas.Unread
         try:
-            known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+            known = schemas.schema_of_source(
+                self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ"
+            )
         except ProjectError as error:  # It is the matter of those that read it.
-            known = Unread(str(error))
+            known = schemas.Unread(str(error))
         except Exception as error:
-            known = Unread(f"the {node.kind} {node.relation}: {describe(error)}")
-        if isinstance(known, Unread):
+            known = schemas.Unread(f"the {node.kind} {node.relation}: {describe(error)}")
+        if isinstance(known, schemas.Unread):
             self.unread[node.unique_id] = known.reason
         else:
             self._register(node, known)
@@ -283,7 +284,7 @@ class OfflineCheck:
         parents = self._read_by(node, read)
         sources = [self.incomplete[p.unique_id].source for p in parents if p.unique_id in self.incomplete]
         if sources:
-            self.incomplete[node.unique_id] = Incomplete(join_alternatives(sources))
+            self.incomplete[node.unique_id] = Incomplete(schemas.join_alternatives(sources))
         for parent in parents:
             if parent.unique_id in self.stale and node.unique_id not in self.stale:
                 said = self.stale[parent.unique_id]
@@ -408,7 +409,7 @@ class OfflineCheck:
 
     def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
         """What is not known of the model's own columns, for those that read it."""
-        key, why = node.unique_id, find_growth(node) or self._describe_printed(node)
+        key, why = node.unique_id, schemas.find_growth(node) or self._describe_printed(node)
         found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
         if why is not None:
             self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
@@ -433,12 +434,12 @@ class OfflineCheck:
         reader = find_reading_call(self.project, node)
         return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
-    def _make_supposition(self, node: ProjectNode) -> Supposition:
+    def _make_supposition(self, node: ProjectNode) -> schemas.Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:
             with self.catalog.note_lookups():  # What is looked up here was read before.
                 return self.catalog.find(parts)
 
-        return Supposition(node.sql or "", self._read_conf(node), find, self._find_incomplete)
+        return schemas.Supposition(node.sql or "", self._read_conf(node), find, self._find_incomplete)
 
     def _find_incomplete(self, found: Relation) -> Incomplete | None:
         name = parts_of(found.parts)
@@ -465,17 +466,17 @@ class OfflineCheck:
 
     # --- what children see ------------------------------------------------------------------------------------------
 
-    def _register(self, node: ProjectNode, known: Known) -> None:
+    def _register(self, node: ProjectNode, known: schemas.Known) -> None:
         if not known.complete:
             self.incomplete[node.unique_id] = Incomplete(f"the {node.kind} {node.relation}")
         self.unread.pop(node.unique_id, None)
         self.origins[node.unique_id] = known.origin
         self._add(node.relation, known)
 
-    def _add(self, name: str, known: Known) -> None:
+    def _add(self, name: str, known: schemas.Known) -> None:
         self.catalog.put(self._make_relation(name, known))
 
-    def _make_relation(self, name: str, known: Known) -> Relation:
+    def _make_relation(self, name: str, known: schemas.Known) -> Relation:
         # A query sees char and varchar as strings, unless the session keeps them.
         kept = self.conf.preserve_char_varchar
         columns = [(name, t if kept else drop_lengths(t), nullable) for name, t, nullable in known.columns]

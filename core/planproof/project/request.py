@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 from planproof.contract import ContractError, Model
 from planproof.project.cache import Cache
 from planproof.project.compiler import Compiler
-from planproof.project.contracts import parse_contract, read_contract
-from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import reduce_collections
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
-from planproof.project.reads import note_reads
+from planproof.project.reads import ProjectError, note_reads, parse_contract, read_contract
 from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded
 from planproof.report.model import Report
-from planproof.session.protocol import SparkFailure
+from planproof.session.protocol import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import check_settings as checked_settings
 from planproof_engine.origin import AnalysisError
@@ -33,7 +31,6 @@ from planproof_engine.records import record
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:
     from planproof.project.audit import Promise
-    from planproof.session.protocol import Session
 
 PURPOSES = ("check", "run", "audit", "publish")
 _LISTS = ("select", "exclude", "functions", "names", "keys")
@@ -235,7 +232,7 @@ class Request:
 
     def _check(self, progress: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
         from planproof.project.check import check_project
-        from planproof.project.workers import count_cores
+        from planproof.project.schedule import count_cores
 
         location = self.location
         if self.compiles and self.manifest is not None:

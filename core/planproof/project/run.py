@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Model
 from planproof.project.branches import Branch, find_branch
-from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError
+from planproof.project.compiled import Promises, relocate
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.promised import Promises
+from planproof.project.reads import ProjectError
 from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
 from planproof.project.statements import Around, Hook, grants_of, hooks_of, list_never_run
 from planproof.publish.transaction.names import Refused

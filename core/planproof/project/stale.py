@@ -14,11 +14,18 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project.contracts import load_file
-from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.reads import is_file, is_later, list_yaml_files, package_folder, read_within, resolve_within
+from planproof.project.reads import (
+    ProjectError,
+    is_file,
+    is_later,
+    list_yaml_files,
+    load_file,
+    package_folder,
+    read_within,
+    resolve_within,
+)
 from planproof.project.texts import convert_line_ends, is_text_of
 
 _BLANK = re.compile(r"\s+")

@@ -7,9 +7,9 @@ from dataclasses import replace
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
-from planproof.project.errors import UnreadableContract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
+from planproof.project.reads import UnreadableContract
 from planproof.report.model import Report
 from planproof_engine import OverBudget
 from planproof_engine.conf import Conf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planproof.invariants.row_terms import TERMS, RowTerm
+from planproof.invariants.count_queries import TERMS, RowTerm
 from planproof.publish.transaction.names import Names, quarantine_of
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quote_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from planproof.invariants.sink import find_untyped
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import compare_batches, find_mismatch, find_uncompared_batches

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job

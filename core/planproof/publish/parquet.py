@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from planproof.contract import Model
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.materialize.incremental import Increment
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.materialize.stage import describe

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
 from planproof.contract import Model, quarantine_refusal
-from planproof.invariants import row_terms
-from planproof.invariants.row_terms import RowTerm, is_of_rows
+from planproof.invariants import count_queries
+from planproof.invariants.count_queries import RowTerm, is_of_rows
 from planproof.judge.draft import Draft
 from planproof.publish.audit.python_claims import holds_unseen
 from planproof.publish.bad_rows import (
@@ -223,10 +223,10 @@ def _count_bad_rows(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     own = ColumnNames(columns) & {f.name for f in OWN}.union(PARTITIONS)
     if own:
         raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
-    terms = row_terms.row_terms(contract, schema, job.draft.settings)
-    marked = row_terms.marked_rows_query(staged.new_rows(), staged.rows_after(), columns, terms)
+    terms = count_queries.row_terms(contract, schema, job.draft.settings)
+    marked = count_queries.marked_rows_query(staged.new_rows(), staged.rows_after(), columns, terms)
     try:
-        row = job.session.rows(row_terms.tally_query(marked, terms))[0]
+        row = job.session.rows(count_queries.tally_query(marked, terms))[0]
     except SparkFailure as failure:
         if failure.outside:
             raise

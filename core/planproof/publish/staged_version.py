@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.staged_write import Tested, as_subquery

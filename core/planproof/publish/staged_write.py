@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.data_tests.decided import Stored
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators

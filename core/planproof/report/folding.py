@@ -1,12 +1,15 @@
-"""Says one cause once: findings that many models share, and findings that follow from another model's."""
+"""Says one cause once: findings that many models share, and findings that follow from another model's.
+
+Two compiles side by side, as people read them: changes are breaking or safe, and nothing is proved or published.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from planproof.report import parts
 from planproof.report.model import Report
-from planproof.report.parts import Parts, format_place, format_promise, is_stopped, join_lines, message_of
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record
 
@@ -35,7 +38,7 @@ def group_by_cause(stopped: Sequence[Report]) -> list[list[Report]]:
 
 
 def _find_cause(report: Report) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted({(f.code, _NAMES.sub("_", message_of(f))) for f in Parts.of(report).findings}))
+    return tuple(sorted({(f.code, _NAMES.sub("_", parts.message_of(f))) for f in parts.Parts.of(report).findings}))
 
 
 def find_consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[int]]:
@@ -81,13 +84,13 @@ class Remark:
     @property
     def place(self) -> str:
         """` at models/a.sql:3:8, and elsewhere`; empty where nothing of it has a place in a text."""
-        at = f" at {format_place(self.finding.origin)}" if self.finding.origin else ""
+        at = f" at {parts.format_place(self.finding.origin)}" if self.finding.origin else ""
         return f"{at}, and elsewhere" if at and self.is_elsewhere else at
 
     @property
     def promised(self) -> str:
         """` (promised at models/schema.yml:12)`; empty where no contract says it."""
-        return f" ({format_promise(self.finding)})" if self.finding.promise else ""
+        return f" ({parts.format_promise(self.finding)})" if self.finding.promise else ""
 
 
 def is_secondary(finding: Finding) -> bool:
@@ -97,8 +100,8 @@ def is_secondary(finding: Finding) -> bool:
 
 def place_of(finding: Finding) -> str:
     """` at models/a.sql:3:8, promised at models/schema.yml:12`."""
-    promised = f", {format_promise(finding)}" if finding.promise else ""
-    return (f" at {format_place(finding.origin)}" if finding.origin else "") + promised
+    promised = f", {parts.format_promise(finding)}" if finding.promise else ""
+    return (f" at {parts.format_place(finding.origin)}" if finding.origin else "") + promised
 
 
 def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
@@ -110,12 +113,12 @@ def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Rem
     seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
     below, folded = find_consequences(reports)
     for report in reports:
-        if is_stopped(report) and (verdict is Verdict.UNPROVED or _is_warned_of(report)):
+        if parts.is_stopped(report) and (verdict is Verdict.UNPROVED or _is_warned_of(report)):
             continue
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
-                unread = _OF_NO_MODEL.match(message_of(f)) if f.code == "PP111" else None
-                key = f"{unread['kind']}: {unread['why']}" if unread else f"{message_of(f)}{place_of(f)}"
+                unread = _OF_NO_MODEL.match(parts.message_of(f)) if f.code == "PP111" else None
+                key = f"{unread['kind']}: {unread['why']}" if unread else f"{parts.message_of(f)}{place_of(f)}"
                 seen.setdefault((f.code, key), []).append((report, f))
     for found in sorted(seen.values(), key=lambda found: is_secondary(found[0][1])):
         (report, finding), *others = found
@@ -128,7 +131,7 @@ def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Rem
 
 def _merge_messages(found: Sequence[Finding]) -> str:
     """The message of findings that are one remark: sources of which the same is said are named one after the other."""
-    first, unread = message_of(found[0]), [_OF_NO_MODEL.match(message_of(f)) for f in found]
+    first, unread = parts.message_of(found[0]), [_OF_NO_MODEL.match(parts.message_of(f)) for f in found]
     names = list(dict.fromkeys(match["name"] for match in unread if match is not None))
     match = unread[0]
     if match is None or len(names) < 2:
@@ -138,13 +141,13 @@ def _merge_messages(found: Sequence[Finding]) -> str:
 
 def _is_warned_of(report: Report) -> bool:
     """Whether warnings are what stopped a model."""
-    return all(f.verdict is Verdict.WARNING for f in Parts.of(report).findings)
+    return all(f.verdict is Verdict.WARNING for f in parts.Parts.of(report).findings)
 
 
 def find_causes(reports: Iterable[Report], folded: Collection[int]) -> list[Report]:
     """The models that were stopped, but for those that are only unproved because a model that they read is."""
-    found = [report for report in reports if is_stopped(report)]
-    stopping = {report.model: Parts.of(report).findings for report in found}
+    found = [report for report in reports if parts.is_stopped(report)]
+    stopping = {report.model: parts.Parts.of(report).findings for report in found}
     return [r for r in found if not stopping[r.model] or not all(id(f) in folded for f in stopping[r.model])]
 
 
@@ -158,4 +161,52 @@ def describe_unjudged(names: Sequence[str], of: int = 1) -> str:
 def list_names(names: Sequence[str], most: int = 6) -> str:
     """`a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(map(join_lines, names[:most]))}{more}"
+    return f"{', '.join(map(parts.join_lines, names[:most]))}{more}"
+
+
+_NOTHING = "nothing changed"
+
+
+def is_of_two(reports: Sequence[Report], command: str = "") -> bool:
+    """Whether the reports are those of two compiles; where none changed, the command says it."""
+    return any(report.outcome == "compared" for report in reports) or (
+        command == "diff" and all(report.outcome == "skipped" for report in reports)
+    )
+
+
+def describe_changes(reports: Sequence[Report]) -> str:
+    """`1 breaking change, 12 safe; 2 relations not compared`."""
+    breaking, safe = (sum(len(r.of(verdict)) for r in reports) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
+    left = f"; {describe_skipped(reports)}" if describe_skipped(reports) else ""
+    if breaking or safe:
+        return f"{parts.format_count(breaking, 'breaking change')}, {safe} safe{left}"
+    return f"no change seen{left}" if left else _NOTHING
+
+
+def describe_skipped(reports: Sequence[Report]) -> str:
+    """`2 relations not compared`; empty where each was."""
+    unread = sum(report.outcome == "skipped" for report in reports)
+    return f"{parts.format_count(unread, 'relation')} not compared" if unread else ""
+
+
+def render_markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:
+    """What breaks readers, line by line; what is safe, folded; and what was not compared."""
+    breaking, safe = (
+        list(_render_changes(reports, verdict, escaped)) for verdict in (Verdict.VIOLATED, Verdict.WARNING)
+    )
+    if breaking:
+        yield from ("### Breaking", "", *breaking, "")
+    if safe:
+        yield from (f"<details><summary>Safe: {len(safe)}</summary>", "", *safe, "", "</details>", "")
+    unread = [
+        f"- {escaped(list_names(names))}: {escaped(why.removeprefix('not compared: '))}"
+        for why, names in parts.group_skipped(reports).items()
+    ]
+    if unread:
+        yield from ("<details><summary>Not compared</summary>", "", *unread, "", "</details>", "")
+
+
+def _render_changes(reports: Sequence[Report], verdict: Verdict, escaped: Callable[[str], str]) -> Iterator[str]:
+    found: list[tuple[Report, Finding]] = [(report, f) for report in reports for f in report.of(verdict)]
+    for report, finding in found:
+        yield f"- {escaped(report.model)}: {escaped(parts.message_of(finding))}"

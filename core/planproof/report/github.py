@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from planproof.report import parts
 from planproof.report.folding import describe_unjudged, find_consequences, is_secondary
 from planproof.report.model import Report
-from planproof.report.parts import (
-    describe_failure,
-    find_first_steps,
-    format_count,
-    heading,
-    is_explained,
-    is_promise,
-    is_stopped,
-    is_stopping,
-    message_of,
-    neutralize,
-)
 from planproof.report.run import RunReport
 from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
@@ -32,7 +21,7 @@ def render(run: RunReport, prefix: str = "") -> str:
     below, folded = find_consequences(run.reports)
     told = [(report, _select_findings(report, folded)) for report in run.reports]
     failed = [report for report in run.reports if report.outcome == "failed" and not report.of(Verdict.VIOLATED)]
-    next_of = {first: f" Next: {step}" for _, found in told for first, step in find_first_steps(found).items()}
+    next_of = {first: f" Next: {step}" for _, found in told for first, step in parts.find_first_steps(found).items()}
     lines = []
     for verdict in LEVELS:
         of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
@@ -42,8 +31,8 @@ def render(run: RunReport, prefix: str = "") -> str:
             lines.append(_render_annotation(report, finding, prefix, f"{so}{next_of.get(id(finding), '')}"))
         if verdict is Verdict.VIOLATED:
             lines += [_render_failure(report, prefix) for report in failed]
-    failing = sum(map(is_stopped, run.reports))
-    ends = f"{format_count(failing, 'model')} failed" if failing else "nothing failed"
+    failing = sum(map(parts.is_stopped, run.reports))
+    ends = f"{parts.format_count(failing, 'model')} failed" if failing else "nothing failed"
     return "\n".join(
         [*lines, f"planproof: {_escape_data(render_summary(run.reports, command=run.command).plain)} ({ends})", ""]
     )
@@ -53,26 +42,26 @@ def _select_findings(report: Report, folded: Collection[int]) -> list[Finding]:
     """The findings that get a line, in the order in which they are told."""
     violated = report.of(Verdict.VIOLATED)
     found = [f for verdict in LEVELS for f in sorted(report.of(verdict), key=is_secondary)]
-    return [f for f in found if id(f) not in folded and not is_explained(f, violated) and not _is_said(report, f)]
+    return [f for f in found if id(f) not in folded and not parts.is_explained(f, violated) and not _is_said(report, f)]
 
 
 def _is_said(report: Report, finding: Finding) -> bool:
     """Whether the model's own line says it already: why the model could not run, or why a promise stayed open."""
     if report.outcome != "failed" or finding.verdict is not Verdict.UNPROVED:
         return False
-    return is_promise(finding) or finding.message == report.error
+    return parts.is_promise(finding) or finding.message == report.error
 
 
 def _render_failure(report: Report, prefix: str) -> str:
     file = report.details.file
     given = {"title": f"planproof: {report.model}", **({"file": f"{prefix}{file}"} if file is not None else {})}
     return _format_command(
-        "error", given, f"{report.model} {heading(report)}: {describe_failure(report) or 'no reason given'}"
+        "error", given, f"{report.model} {parts.heading(report)}: {parts.describe_failure(report) or 'no reason given'}"
     )
 
 
 def _render_annotation(report: Report, finding: Finding, prefix: str, more: str) -> str:
-    level = "error" if is_stopping(report, finding) else LEVELS[finding.verdict]
+    level = "error" if parts.is_stopping(report, finding) else LEVELS[finding.verdict]
     origin, given = finding.origin, {"title": f"{finding.code} {report.model}"}
     file = origin.file if origin is not None and origin.file else report.details.file
     if file is not None:
@@ -84,7 +73,7 @@ def _render_annotation(report: Report, finding: Finding, prefix: str, more: str)
     elif finding.promise is not None:
         # A column that is not there has no place in the model; its promise has one.
         given |= {"file": f"{prefix}{finding.promise.file}", "line": str(finding.promise.line)}
-    return _format_command(level, given, f"{message_of(finding).rstrip('.')}.{more}")
+    return _format_command(level, given, f"{parts.message_of(finding).rstrip('.')}.{more}")
 
 
 def _format_command(level: str, given: dict[str, str], message: str) -> str:
@@ -98,7 +87,7 @@ def _format_command(level: str, given: dict[str, str], message: str) -> str:
 
 
 def _escape_data(text: str) -> str:
-    return neutralize(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return parts.neutralize(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escape_property(text: str) -> str:

@@ -15,24 +15,11 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from planproof.report import compared
-from planproof.report.folding import is_secondary
-from planproof.report.matrix import build_matrix
+from planproof.report import folding, parts
 from planproof.report.model import PLANES, Report
-from planproof.report.parts import (
-    describe_table,
-    find_first_steps,
-    format_count,
-    format_place,
-    is_stopped,
-    line_of,
-    list_untried_tests,
-    promise_label,
-)
-from planproof.report.picture import draw_plan, load_template
+from planproof.report.picture import Ways, build_matrix, draw_plan, load_template
 from planproof.report.run import RunReport
 from planproof.report.text import quote, render_summary
-from planproof.report.ways import Ways
 from planproof_engine.finding import Finding, Verdict
 
 _STATES = ("violated", "skipped", "unproved", "none", "proved")
@@ -75,8 +62,8 @@ def render(
         title=title,
         summary=render_summary(given, command=run.command if run else "").plain,
         banner=_make_banner_of_two(given)
-        if compared.is_of_two(given, run.command if run else "")
-        else make_banner(states, all(map(_is_broken, filter(is_stopped, given)))),
+        if folding.is_of_two(given, run.command if run else "")
+        else make_banner(states, all(map(_is_broken, filter(parts.is_stopped, given)))),
         counts={"all": len(shown), **{state: states[state] for state in _STATES}},
         run=run,
         reports=shown,
@@ -91,13 +78,13 @@ def render(
         sql_lines=lambda report: list(_sql_lines(report)),
         planes=lambda report: list(plane_boxes(report)),
         picture=draw_plan,
-        stopped=is_stopped,
-        not_tried=list_untried_tests,
-        fate=describe_table,
+        stopped=parts.is_stopped,
+        not_tried=parts.list_untried_tests,
+        fate=parts.describe_table,
         quote=quote,
-        where=format_place,
-        line_of=line_of,
-        promised=promise_label,
+        where=parts.format_place,
+        line_of=parts.line_of,
+        promised=parts.promise_label,
         script=Markup(text) if script else None,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
     )
@@ -112,7 +99,7 @@ def render_run(run: RunReport, *, script: bool = True) -> str:
 def state_of(report: Report) -> str:
     """The state under which a model is listed: `violated` where it was stopped, `skipped` where it was not run,
     `unproved`, `none` where it promises nothing, else `proved`."""
-    if is_stopped(report):
+    if parts.is_stopped(report):
         return "violated"
     if report.outcome == "skipped":
         return "skipped"
@@ -127,10 +114,10 @@ def _is_broken(report: Report) -> bool:
 
 def _make_banner_of_two(reports: Sequence[Report]) -> Banner:
     """The page's verdict on two compiles. Where some relations were not compared, it speaks of what was seen."""
-    left = compared.describe_skipped(reports)
+    left = folding.describe_skipped(reports)
     breaking = sum(report.verdict is Verdict.VIOLATED for report in reports)
     if breaking:
-        changed = f"{format_count(breaking, 'relation')} changed under their readers"
+        changed = f"{parts.format_count(breaking, 'relation')} changed under their readers"
         return Banner("violated", "Breaking.", f"{changed}; {left}" if left else changed)
     if left:
         return Banner("none", "No breaking change was found.", left)
@@ -140,32 +127,27 @@ def _make_banner_of_two(reports: Sequence[Report]) -> Banner:
 def make_banner(states: Counter[str], broken: bool = True) -> Banner:
     """The page's verdict: the worst state of any model. Nothing is called proved where no model promises anything.
     `broken`: what was stopped broke a promise, could not be published or could not run; else fail_on stopped some."""
-    without = f"; {format_count(states['none'], 'model')} without a contract, of which nothing is proved" * bool(
-        states["none"]
-    )
-    if states["violated"]:
+    counted = {state: parts.format_count(number, "model") for state, number in states.items() if number}
+    without = f"; {counted['none']} without a contract, of which nothing is proved" if "none" in counted else ""
+    if "violated" in counted:
         why = "broke a promise or could not run" if broken else "did not pass"
-        return Banner("violated", "Stopped.", f"{format_count(states['violated'], 'model')} {why}")
-    if states["skipped"]:
-        return Banner("unproved", "Not all was run.", f"{format_count(states['skipped'], 'model')} skipped{without}")
-    if states["unproved"]:
-        return Banner(
-            "unproved", "Not all is proved.", f"{format_count(states['unproved'], 'model')} unproved{without}"
-        )
-    if states["proved"]:
+        return Banner("violated", "Stopped.", f"{counted['violated']} {why}")
+    if "skipped" in counted:
+        return Banner("unproved", "Not all was run.", f"{counted['skipped']} skipped{without}")
+    if "unproved" in counted:
+        return Banner("unproved", "Not all is proved.", f"{counted['unproved']} unproved{without}")
+    if "proved" in counted:
         holds = "keeps its contract" if states["proved"] == 1 else "keep their contracts"
-        return Banner("proved", "Proved.", f"{format_count(states['proved'], 'model')} {holds}{without}")
-    return Banner(
-        "none", "Nothing was promised.", "no model here has a contract" if states["none"] else "no model is here"
-    )
+        return Banner("proved", "Proved.", f"{counted['proved']} {holds}{without}")
+    return Banner("none", "Nothing was promised.", "no model here has a contract" if without else "no model is here")
 
 
 def _sort_findings(report: Report) -> list[Finding]:
-    return sorted(report.findings, key=lambda finding: (_FIRST.index(finding.verdict), is_secondary(finding)))
+    return sorted(report.findings, key=lambda finding: (_FIRST.index(finding.verdict), folding.is_secondary(finding)))
 
 
 def _find_first_steps(findings: Iterable[Finding]) -> dict[int, str]:
-    return find_first_steps(finding for finding in findings if finding.verdict is not Verdict.PROVED)
+    return parts.find_first_steps(finding for finding in findings if finding.verdict is not Verdict.PROVED)
 
 
 def _summarize(report: Report) -> str:

@@ -5,32 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from planproof.report import compared
-from planproof.report.folding import (
-    Remark,
-    collect_remarks,
-    describe_unjudged,
-    find_causes,
-    find_consequences,
-    group_by_cause,
-    list_names,
-)
+from planproof.report import folding, parts
 from planproof.report.model import Report
-from planproof.report.parts import (
-    Parts,
-    describe_open_terms,
-    describe_uncounted,
-    format_count,
-    format_place,
-    format_promise,
-    group_skipped,
-    join_lines,
-    list_untried_tests,
-    message_of,
-    neutralize,
-    next_steps,
-    samples_of,
-)
 from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
 
@@ -43,13 +19,13 @@ def render(reports: Sequence[Report], command: str = "") -> str:
     """The summary, each model that was stopped with what stopped it, and what else is unproved, folded. Of two compiles
     (`command` is `diff`): what changed."""
     lines = [f"**planproof:** {escape(render_summary(reports, command=command).plain)}", ""]
-    if compared.is_of_two(reports, command):
-        return "\n".join([*lines, *compared.render_markdown(reports, escape)])
-    below, folded = find_consequences(reports)
-    for report, *others in group_by_cause(find_causes(reports, folded)):
+    if folding.is_of_two(reports, command):
+        return "\n".join([*lines, *folding.render_markdown(reports, escape)])
+    below, folded = folding.find_consequences(reports)
+    for report, *others in folding.group_by_cause(folding.find_causes(reports, folded)):
         names = [name for r in (report, *others) for name in below.get(r.model, ())]
         lines += [*_render_stopped(report, [other.model for other in others], names), ""]
-    for reason, names in group_skipped(reports).items():
+    for reason, names in parts.group_skipped(reports).items():
         lines += [f"Skipped, because {escape(reason)}: {', '.join(map(escape, names))}", ""]
     changed = [(r, r.details.change) for r in reports if r.outcome == "published" and r.details.change is not None]
     if changed:
@@ -57,14 +33,16 @@ def render(reports: Sequence[Report], command: str = "") -> str:
         lines += [f"- {escape(r.model)}: {escape(change.line())}" for r, change in changed]
         lines += ["", "</details>", ""]
     open_ones = [
-        remark for verdict in (Verdict.UNPROVED, Verdict.WARNING) for remark in collect_remarks(reports, verdict)
+        remark
+        for verdict in (Verdict.UNPROVED, Verdict.WARNING)
+        for remark in folding.collect_remarks(reports, verdict)
     ]
     if open_ones:
         lines += ["<details><summary>Unproved, and warnings</summary>", ""]
         lines += [line for remark in open_ones for line in _render_remark(remark)]
         lines += _render_next_steps(remark.finding for remark in open_ones)
         lines += ["", "</details>", ""]
-    untried = [(r, said) for r in reports for said in list_untried_tests(r)]
+    untried = [(r, said) for r in reports for said in parts.list_untried_tests(r)]
     if untried:
         lines += ["<details><summary>Data tests that did not run before the publish</summary>", ""]
         lines += [f"- {escape(r.model)}: {escape(said)}" for r, said in untried]
@@ -79,57 +57,57 @@ def escape(text: str) -> str:
     >>> print(escape("a_b | <c>"))
     a\\_b \\| \\<c\\>
     """
-    return _LINK.sub("\\g<0>\u200b", _MARKUP.sub(r"\\\1", neutralize(join_lines(text))))
+    return _LINK.sub("\\g<0>\u200b", _MARKUP.sub(r"\\\1", parts.neutralize(parts.join_lines(text))))
 
 
-def _render_remark(remark: Remark) -> Iterator[str]:
+def _render_remark(remark: folding.Remark) -> Iterator[str]:
     f = remark.finding
     at = f"{_format_place(f)}{', and elsewhere' if remark.is_elsewhere else ''}"
     yield f"- {escape(f.code)} {escape(remark.named)}: {escape(remark.message)}{at}"
     if remark.following:
-        yield f"  - {escape(describe_unjudged(remark.following, 1 + len(remark.others)))}"
+        yield f"  - {escape(folding.describe_unjudged(remark.following, 1 + len(remark.others)))}"
 
 
 def _render_next_steps(findings: Iterable[Finding]) -> list[str]:
-    return [f"- Next ({', '.join(codes)}): {escape(step)}" for step, codes in next_steps(findings).items()]
+    return [f"- Next ({', '.join(codes)}): {escape(step)}" for step, codes in parts.next_steps(findings).items()]
 
 
 def _render_stopped(report: Report, others: Sequence[str], following: Sequence[str]) -> Iterator[str]:
-    parts = Parts.of(report)
-    why = f": {parts.reason}" if report.outcome != "failed" or report.of(Verdict.VIOLATED) else ""
-    yield f"### {escape(parts.model)} {parts.heading}{why}"
+    message = parts.Parts.of(report)
+    why = f": {message.reason}" if report.outcome != "failed" or report.of(Verdict.VIOLATED) else ""
+    yield f"### {escape(message.model)} {message.heading}{why}"
     yield ""
-    if parts.findings:
+    if message.findings:
         yield "| code | column | promised | found | plane | where |"
         yield "|---|---|---|---|---|---|"
-        for f in parts.findings:
-            cells = (f.code, f.field, f.promised, f.found, f.plane, format_place(f.origin) if f.origin else None)
+        for f in message.findings:
+            cells = (f.code, f.field, f.promised, f.found, f.plane, parts.format_place(f.origin) if f.origin else None)
             yield f"| {' | '.join(escape(cell or '-') for cell in cells)} |"
         yield ""
         yield from dict.fromkeys(
-            f"- {escape(f.code)}: {escape(message_of(f))}{_format_promise(f)}" for f in parts.findings
+            f"- {escape(f.code)}: {escape(parts.message_of(f))}{_format_promise(f)}" for f in message.findings
         )
-        yield from (f"  - {escape(row)}" for f in parts.findings for row in samples_of(report, f))
-        yield from _render_next_steps(parts.findings)
+        yield from (f"  - {escape(row)}" for f in message.findings for row in parts.samples_of(report, f))
+        yield from _render_next_steps(message.findings)
         yield ""
-    if parts.error:
-        yield escape(parts.error)
+    if message.error:
+        yield escape(message.error)
         yield ""
-    for left in filter(None, (describe_open_terms(report), describe_uncounted(report))):
+    for left in filter(None, (parts.describe_open_terms(report), parts.describe_uncounted(report))):
         yield escape(left)
         yield ""
     if others:
-        yield f"The same in {format_count(len(others), 'other model')}: {escape(list_names(others))}"
+        yield f"The same in {parts.format_count(len(others), 'other model')}: {escape(folding.list_names(others))}"
         yield ""
     if following:
-        yield f"S{escape(describe_unjudged(following, 1 + len(others)))[1:]}"
+        yield f"S{escape(folding.describe_unjudged(following, 1 + len(others)))[1:]}"
         yield ""
-    yield f"**{escape(parts.fate)}**"
+    yield f"**{escape(message.fate)}**"
 
 
 def _format_promise(finding: Finding) -> str:
-    return f" ({escape(format_promise(finding))})" if finding.promise else ""
+    return f" ({escape(parts.format_promise(finding))})" if finding.promise else ""
 
 
 def _format_place(finding: Finding) -> str:
-    return f" ({escape(format_place(finding.origin))})" if finding.origin else ""
+    return f" ({escape(parts.format_place(finding.origin))})" if finding.origin else ""

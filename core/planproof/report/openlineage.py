@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from planproof.report.changes import Values
+from planproof.report.details import Values
 from planproof.report.model import Report
 from planproof.report.parts import is_promise, message_of, neutralize_json
 from planproof.report.run import RunReport

@@ -14,7 +14,7 @@ from planproof.session.protocol import Session, SparkFailure
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession
-    from planproof.session.connect import ConnectSession
+    from planproof.session.frames import ConnectSession
 
 
 _EMBEDDED = {
@@ -36,7 +36,7 @@ def open(spark: Any) -> Session:
         opened: Session = spark
         return opened
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        from planproof.session.connect import ConnectSession
+        from planproof.session.frames import ConnectSession
 
         return ConnectSession(spark)
     if type(spark).__module__.startswith("pyhive"):
@@ -46,10 +46,15 @@ def open(spark: Any) -> Session:
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession
-    from planproof.session.noise import filter_own_warnings
 
-    filter_own_warnings(spark)
+    jvm_log.filter_own_warnings(spark)
     return ClassicSession(spark)
+
+
+def _configure(builder: Any, settings: Mapping[str, str]) -> Any:
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder
 
 
 def open_embedded(conf: Mapping[str, str] | None = None) -> Session:
@@ -66,9 +71,7 @@ def open_embedded(conf: Mapping[str, str] | None = None) -> Session:
     # Spark's own default is the `python3` on the PATH, which need not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}
-    builder = SparkSession.builder.appName("planproof")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    builder = _configure(SparkSession.builder.appName("planproof"), settings)
     try:
         jvm_log.launch(settings)
         spark = builder.getOrCreate()
@@ -86,9 +89,7 @@ def open_connect(conf: Mapping[str, str]) -> Session:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
-    builder = SparkSession.builder.appName("planproof").remote(conf["spark.remote"])
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    builder = _configure(SparkSession.builder.appName("planproof").remote(conf["spark.remote"]), conf)
     try:
         return open(builder.getOrCreate())
     except PySparkException as error:
@@ -146,9 +147,7 @@ def open_for_dbt(
 
     if known is not None and known.spark is SparkSession._instantiatedSession and known.spark._sc._jsc is not None:
         return known
-    builder = SparkSession.builder.enableHiveSupport()
-    for key, value in parameters.items():
-        builder = builder.config(key, value)
+    builder = _configure(SparkSession.builder.enableHiveSupport(), parameters)
     launch_for_dbt(parameters)
     spark = builder.getOrCreate()
     if known is not None and known.spark is spark:

@@ -12,12 +12,10 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from planproof.session import versions
+from planproof.session import described, versions
 from planproof.session.absence import NOT_THERE, list_tables, verify_absence
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.delta.tables import Delta
-from planproof.session.described import has_options
-from planproof.session.entries import entries, has_python_source
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.files import list_data_files
 from planproof.session.frames import FrameSession
@@ -36,12 +34,9 @@ from planproof.session.protocol import (
     Transactional,
     Written,
 )
-from planproof.session.schemas import declared_schema, filled_columns, physical_schema
-from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
-from planproof.session.watched import watch_query
-from planproof.session.write_plans import FileWriter, find_write_plans
+from planproof.session.watched import FileWriter, entries, find_write_plans, has_python_source, watch_query
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError
@@ -116,7 +111,7 @@ class ClassicSession(FrameSession):
 
     @cached_property
     def _compares(self) -> bool:
-        return COMPARED in versions.settings_in_force(self.spark, (COMPARED,))
+        return described.COMPARED in versions.settings_in_force(self.spark, (described.COMPARED,))
 
     @cached_property
     def _iceberg(self) -> Iceberg:
@@ -173,16 +168,17 @@ class ClassicSession(FrameSession):
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
             python_fed = self._is_python_fed(analyzed)
-            by_place = python_fed and not self._compares and BY_PLACE.search(str(analyzed.toString())) is not None
-        schema, declared = physical_schema(form), declared_schema(form)
+            is_asked = python_fed and not self._compares
+            by_place = is_asked and described.BY_PLACE.search(str(analyzed.toString())) is not None
+        schema, declared = described.physical_schema(form), described.declared_schema(form)
         bare = set(_METADATA.findall(form)) <= {"{}"}
         return SparkPlanes(schema, None, None, declared, python_fed, None, by_place, execution, bare)
 
     def add_plans(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None
         with explain_unplanned() as unplanned:
-            optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
-            executed = physical_schema(planes.execution.executedPlan().schema().json())
+            optimized = described.physical_schema(planes.execution.optimizedPlan().schema().json())
+            executed = described.physical_schema(planes.execution.executedPlan().schema().json())
         return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned.reason)
 
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
@@ -295,7 +291,7 @@ class ClassicSession(FrameSession):
             if hive is None:
                 return None
             table = self._catalog.getTableMetadata(self._identifier(name)).identifier()
-            return declared_schema(hive.getTable(table.database().get(), table.table()).schema().json())
+            return described.declared_schema(hive.getTable(table.database().get(), table.table()).schema().json())
 
     def database_location(self, name: str) -> str | None:
         parts = split_name(name)
@@ -342,7 +338,7 @@ class ClassicSession(FrameSession):
         provider = option_text(entry.provider())
         is_table = kind in ("MANAGED", "EXTERNAL")
         form = str(entry.schema().json())
-        registered = declared_schema(form)
+        registered = described.declared_schema(form)
         location = option_text(entry.storage().locationUri()) if is_table else None
         log = self._find_log(provider, location)
         if log is not None:
@@ -369,8 +365,8 @@ class ClassicSession(FrameSession):
             or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
             None if is_table else option_text(entry.viewText()),
             str(entry.createTime()),
-            filled_columns(form),
-            is_table and has_options(text_map(entry.storage().properties())),
+            described.filled_columns(form),
+            is_table and described.has_options(text_map(entry.storage().properties())),
         )
 
     def _find_log(self, provider: str | None, location: str | None) -> LogState | None:
@@ -389,7 +385,7 @@ class ClassicSession(FrameSession):
 
     def _query_schema(self, name: str) -> PhysicalSchema:
         frame = self._java.table(quote_parts(split_name(name)))
-        return declared_schema(frame.queryExecution().analyzed().schema().json())
+        return described.declared_schema(frame.queryExecution().analyzed().schema().json())
 
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None

@@ -122,7 +122,7 @@ def _row_function(name: str, function: Function) -> Any:
 
 def _prepare_function(application: Application, function: Function, zone: str) -> tuple[Callable[..., Any], Any]:
     """The function from Arrow arrays to an Arrow array, and the Arrow type that it declares."""
-    from planproof.arrow.declared import wrap_series_function
+    from planproof.arrow.lists import wrap_series_function
 
     returns = spark_type(function.type)
     declared = _arrow_type(returns)
@@ -147,7 +147,7 @@ def _arrow_type(t: Any) -> Any:
 
 def _call_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function over arrays, called once for arguments that repeat: Spark may leave out repeated calls as well."""
-    from planproof.arrow.repeats import find_distinct
+    from planproof.arrow.lists import find_distinct
 
     def over_arrays(*arrays: Any) -> Any:
         found = find_distinct(arrays)
@@ -163,8 +163,7 @@ def _wrap_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
     """
     from pyspark.sql.types import StructField, StructType
 
-    from planproof.arrow.declared import check_declared, make_table
-    from planproof.arrow.values import array_of, is_plain, values_of
+    from planproof.arrow.lists import array_of, check_declared, is_plain, make_table, values_of
 
     given = [StructType([StructField("_0", t)]) for t in takes]
     given_back = StructType([StructField("_0", returns)])

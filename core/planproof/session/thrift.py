@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.session.absence import doubt_absence, verify_absence
-from planproof.session.described import parse_lines, parse_relation, parse_tree
+from planproof.session.described import CLAIMING, MANAGED_PARTITIONS, conf_of, parse_lines, parse_relation, parse_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from planproof.project import Project
-    from planproof.project.changes import SchemaChange
+    from planproof.project.diff import SchemaChange
     from planproof.project.location import ProjectLocation
     from planproof.project.request import Request
     from planproof.report import Report
@@ -37,12 +37,7 @@ class PlanproofCheckOperator(PlanproofProjectOperator):
     template_fields: Sequence[str] = ("state", "sources", "base_manifest", *PlanproofProjectOperator.template_fields)
 
     def __init__(
-        self,
-        *,
-        state: str | None = None,
-        sources: str | None = None,
-        base_manifest: str | None = None,
-        **kwargs: Any,
+        self, *, state: str | None = None, sources: str | None = None, base_manifest: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         if self.project_dir is None and self.manifest is None:

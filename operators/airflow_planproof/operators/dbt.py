@@ -11,13 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof import message, outcome
+from airflow_planproof import message
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.dbt_command import DbtElsewhere, Ended, is_guarded_run, read_report, run_dbt_here
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import parse_full_refresh, split_words
 from airflow_planproof.operators.operator import PlanproofOperator, environment
+from airflow_planproof.operators.project import parse_full_refresh, split_words
 from airflow_planproof.work import SparkWork
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class PlanproofDbtOperator(PlanproofOperator):
         remarks = [] if reports or not is_guarded_run(self.arguments()) else [self._tell_of_nothing(report is None)]
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.end_dbt_task(self.report, self.least, form["url"])
+        message.end_dbt_task(self.report, self.least, form["url"])
         if not ended.success:
             kind = PlanproofCannotRun if ended.lasting else PlanproofRunFailed
             raise kind(message.describe_dbt_failure(self.arguments()[0], ended.message, form["url"]), reports)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperator
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
-from airflow_planproof import message, outcome, xcom
+from airflow_planproof import message, xcom
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.links import PlanproofReportLink
@@ -131,7 +131,7 @@ class PlanproofOperator(BaseOperator):
         """Pushes the report, then returns it, or raises what the verdict asks for."""
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
-        outcome.end_task(self.report, self.least, form["url"])
+        message.end_task(self.report, self.least, form["url"])
         return form
 
     def publish_report(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask_secrets
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import parse_full_refresh, split_words
-from airflow_planproof.operators.project import PROJECT_FIELDS, PlanproofProjectOperator
+from airflow_planproof.operators import project
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from planproof.project.request import Request
 
 
-class PlanproofRunOperator(PlanproofProjectOperator, PlanproofSparkOperator):
+class PlanproofRunOperator(project.PlanproofProjectOperator, PlanproofSparkOperator):
     """Runs the models of a dbt project on Spark, and publishes each one only when its contract holds.
 
     The project is compiled in the target when the task starts (`dbt compile`), and the compiled models run in DAG
@@ -45,7 +44,7 @@ class PlanproofRunOperator(PlanproofProjectOperator, PlanproofSparkOperator):
         "state",
         "full_refresh",
         "vars",
-        *PROJECT_FIELDS,
+        *project.PROJECT_FIELDS,
         *PlanproofSparkOperator.template_fields,
     )
     template_fields_renderers = {**PlanproofSparkOperator.template_fields_renderers, "vars": "json"}
@@ -86,7 +85,7 @@ class PlanproofRunOperator(PlanproofProjectOperator, PlanproofSparkOperator):
             state=self.state or None,
             spark=settings,
             vars=self.vars,
-            full_refresh=parse_full_refresh(self.full_refresh),
+            full_refresh=project.parse_full_refresh(self.full_refresh),
             threads=self.threads,
-            functions=split_words(self.functions),
+            functions=project.split_words(self.functions),
         )

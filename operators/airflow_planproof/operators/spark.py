@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.connection import mask_secrets, spark_settings
 from airflow_planproof.errors import PlanproofCannotRun
-from airflow_planproof.interpreter import Interpreter
 from airflow_planproof.operators.operator import PlanproofOperator
-from airflow_planproof.work import SparkWork
+from airflow_planproof.work import Interpreter, SparkWork
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

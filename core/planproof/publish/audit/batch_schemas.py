@@ -18,8 +18,8 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 
 from planproof.publish.materialize.materialization import Job
+from planproof.session.described import COMPARED
 from planproof.session.protocol import SparkFailure
-from planproof.session.settings import COMPARED
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import fold_name
 

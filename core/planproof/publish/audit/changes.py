@@ -15,12 +15,12 @@ from typing import Any
 from planproof.arrow.footers import Undecodable
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.profiles import Extent, read_all_extents
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.report.changes import TableChange, TableVersion, Values
+from planproof.report.details import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local

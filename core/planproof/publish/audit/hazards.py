@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
-from planproof.arrow.ranges import EMPTY, read_number_range
+from planproof.arrow.profiles import EMPTY, read_number_range
 from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from planproof.contract import Model
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.report.changes import TableChange
+from planproof.report.details import TableChange
 from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quote_parts

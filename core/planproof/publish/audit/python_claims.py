@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from planproof.invariants import count_queries
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
 from planproof_engine.claim import Facts, Path, join_path, nested_fields

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.invariants import contract as contract_terms
-from planproof.invariants.contract import format_count
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import judge_constraints
 from planproof.publish.audit.samples import sample_stored_rows
 from planproof.publish.audit.staged import count, is_broken_by_rows_alone
 from planproof.report.model import Report
+from planproof.report.parts import format_count
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
 from planproof_engine.claim import Claim, Facts, join_path

@@ -10,9 +10,8 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claims import batches, files
 from planproof.invariants import count_queries, drift, file_schemas, physical, registered
 from planproof.invariants.contract import COUNTABLE, conclude
-from planproof.invariants.row_terms import is_of_rows
-from planproof.judge.draft import Draft
-from planproof.judge.effect import Effect
+from planproof.invariants.count_queries import is_of_rows
+from planproof.judge.draft import Draft, Effect
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.publish.audit import limits
 from planproof.publish.audit.changes import change
@@ -24,8 +23,7 @@ from planproof.publish.staged_write import StagedWrite, as_subquery
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.undoing import tell_of_undoing
-from planproof.report.changes import TableChange
-from planproof.report.details import Files
+from planproof.report.details import Files, TableChange
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
 from planproof_engine.claim import SAMPLE, Claim, Facts, join_path

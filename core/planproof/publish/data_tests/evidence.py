@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planproof.arrow.column_counts import is_comparable
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure, StoredTable

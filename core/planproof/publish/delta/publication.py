@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.audit.constraints import looks_at_all
 from planproof.publish.delta.actions import LOG, UnknownAction, count_for_history, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since

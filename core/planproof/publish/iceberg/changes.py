@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from planproof.judge.draft import Draft
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Draft, Effect
 from planproof.publish.iceberg.left import LEFT
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job

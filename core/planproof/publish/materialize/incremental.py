@@ -19,8 +19,8 @@ from planproof.publish.staged_write import as_subquery
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.session.described import MANAGED_PARTITIONS
 from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decode_uri, local
 from planproof_engine import Check
 from planproof_engine.catalog import split_name

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from planproof.contract import Model
-from planproof.judge.draft import Draft
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Draft, Effect
 from planproof.judge.planes import Examined
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused

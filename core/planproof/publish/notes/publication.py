@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted

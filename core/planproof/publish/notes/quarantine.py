@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timezone
 from typing import Generic, TypeVar
 
-from planproof.invariants.row_terms import TERMS
+from planproof.invariants.count_queries import TERMS
 from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles

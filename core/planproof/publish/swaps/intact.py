@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.swaps.partitions import Partitions, look
 from planproof.publish.swaps.view import has_query

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
-from planproof.invariants.row_terms import TERMS
+from planproof.invariants.count_queries import TERMS
 from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, format_name
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.journal import QuarantinePartition

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.data_tests.decided import Stored, find_stored, find_stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested, as_subquery

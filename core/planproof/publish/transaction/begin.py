@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.transaction.content import list_table_files
 from planproof.publish.transaction.deletion import Holdings, find_neighbour
 from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior

@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.transaction.content import (
     Remains,
     TableFiles,

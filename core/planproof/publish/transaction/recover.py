@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.formats import LEFT
 from planproof.publish.notes.notebook import Noted, list_notes, tidy
 from planproof.publish.swaps import settle, tell_found

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from planproof.session import versions
 from planproof.session.delta.protocol import Action, LogState, NewTable, NewVersion, Operation
+from planproof.session.described import declared_schema
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
-from planproof.session.schemas import declared_schema
 from planproof.session.statics import Statics
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name

@@ -10,14 +10,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from planproof.session import versions
+from planproof.session.described import physical_schema
 from planproof.session.failures import translate_errors
 from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
-from planproof.session.iceberg.reading import snapshot
-from planproof.session.iceberg.target import CatalogTable
+from planproof.session.iceberg.reading import CatalogTable, snapshot
 from planproof.session.iceberg.transaction import IcebergTransaction
 from planproof.session.java import items
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
-from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Snapshot
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts

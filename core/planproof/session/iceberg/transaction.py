@@ -18,17 +18,15 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from planproof.session.described import physical_schema
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
 from planproof.session.iceberg import history, placing
 from planproof.session.iceberg.catalogs import Catalogs
-from planproof.session.iceberg.listing import describe_files, list_files, refuse_other_spelling
-from planproof.session.iceberg.own import Own
+from planproof.session.iceberg.history import Own, describe_files, list_files, refuse_other_spelling
 from planproof.session.iceberg.placing import Added, Opened
-from planproof.session.iceberg.reading import IMPORTED, list_fields
-from planproof.session.iceberg.target import CatalogTable
+from planproof.session.iceberg.reading import IMPORTED, CatalogTable, list_fields
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
-from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
 from planproof_engine.origin import AnalysisError

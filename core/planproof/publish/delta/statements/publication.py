@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
 
-from planproof.judge.effect import Effect
+from planproof.judge.draft import Effect
 from planproof.publish.audit.constraints import looks_at_all
 from planproof.publish.delta.actions import LOG, UnknownAction, list_added_paths, read_action
 from planproof.publish.delta.publication import PATIENCE
@@ -28,8 +28,8 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import LogState
 from planproof.session.delta.statements import DeltaStatements, Version, is_conflict
+from planproof.session.described import declared_schema
 from planproof.session.protocol import Moved, SparkFailure
-from planproof.session.schemas import declared_schema
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import encode_uri, local, store_of
 from planproof_engine.finding import Finding, Verdict
