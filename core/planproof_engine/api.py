@@ -35,7 +35,7 @@ from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
-from planproof_engine.hazards.bounds import Fits
+from planproof_engine.hazards.suspicion import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
