@@ -196,12 +196,10 @@ def _strength_within(expr: Expr, path: Path) -> int | None:
 
 
 def _replace_strings(t: dt.DataType, targets: Mapping[Path, dt.String], path: Path = ()) -> dt.DataType:
-    if isinstance(t, dt.Array):
-        return dt.Array(_replace_strings(t.element, targets, (*path, 0)), t.contains_null)
-    if isinstance(t, dt.Struct):
-        fields = enumerate(t.fields)
-        return dt.Struct(tuple(evolve(f, type=_replace_strings(f.type, targets, (*path, at))) for at, f in fields))
-    return targets.get(path, t)
+    if not isinstance(t, (dt.Array, dt.Struct)):
+        return targets.get(path, t)
+    children = [_replace_strings(child, targets, (*path, at)) for at, child in enumerate(t.children)]
+    return dt.remake(t, children, dt.flags_of(t))
 
 
 def _collate_fields(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
