@@ -32,7 +32,6 @@ TABLE: Table = lines(
     _shift("shiftleft", "<<"),
     _shift("shiftright", ">>"),
     _shift("shiftrightunsigned", ">>>"),
-    fn("bitmap_bit_position", (dt.LONG,), dt.LONG, EITHER, traits=PURE),
-    fn("bitmap_bucket_number", (dt.LONG,), dt.LONG, EITHER, traits=PURE),
+    fn("bitmap_bit_position, bitmap_bucket_number", (dt.LONG,), dt.LONG, EITHER, traits=PURE),
     fn("bitmap_count", (dt.BINARY,), dt.LONG, EITHER, coerce=Coerce.NONE, check=uncast(dt.BINARY), traits=PURE),
 )

@@ -159,8 +159,7 @@ TABLE: Table = lines(
     fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_check_sort, traits=PURE, plain=True),
     # Before Spark 4.0 it is a filter, which leaves the flag as it was.
     fn("array_compact", (ANY_ARRAY,), lambda args, conf: args[0].type if conf.before("4.0") else dt.Array(array_at(args).element, False), EITHER, traits=PURE, plain=True),
-    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
-    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_max, array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_repeat", (ANY, dt.INT), array_of(0), where(1), coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
     fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), element(0), EITHER, coerces=_join_operands, coerce=Coerce.EXPECTS, traits=PURE),
     fn("flatten", (ANY_ARRAY,), element(0), lambda args, conf: args[0].nullable or array_at(args).contains_null, coerce=Coerce.NONE, check=must(lambda args, conf: isinstance(args[0].type, dt.Array) and isinstance(args[0].type.element, dt.Array), "UNEXPECTED_INPUT_TYPE", 'The first parameter requires the "ARRAY" of "ARRAY" type, not "{0}".'), traits=RAISES, plain=True),

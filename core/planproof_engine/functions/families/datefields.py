@@ -135,18 +135,9 @@ def _clock(name: str) -> Table:
 
 
 TABLE: Table = lines(
-    _part("year"),
-    _part("quarter"),
-    _part("month"),
+    *map(_part, ("year", "quarter", "month", "dayofmonth", "dayofyear", "dayofweek", "weekday", "weekofyear")),
     _part("day", alias=True),
-    _part("dayofmonth"),
-    _part("dayofyear"),
-    _part("dayofweek"),
-    _part("weekday"),
-    _part("weekofyear"),
-    _clock("hour"),
-    _clock("minute"),
-    _clock("second"),
+    *map(_clock, ("hour", "minute", "second")),
     fn("extract", (ANY, ANY), _field_type, _field_nullable, show=prints("extract({0} FROM {1})"), **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
     fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=prints("datepart({0} FROM {1})"), **_EXTRACT),

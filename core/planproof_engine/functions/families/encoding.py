@@ -28,10 +28,8 @@ _URL = (ANY_STRING, ANY_STRING, Optional(ANY_STRING))
 _CIPHER = (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("GCM")), Optional(ANY_STRING, lit("DEFAULT")))
 
 TABLE: Table = lines(
-    fn("base64", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
-    fn("unbase64", (ANY_STRING,), dt.BINARY, EITHER, traits=RAISES),
-    fn("to_base32", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
-    fn("from_base32", (ANY_STRING,), dt.BINARY, EITHER, traits=RAISES),
+    fn("base64, to_base32, md5, sha, sha1", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
+    fn("unbase64, from_base32", (ANY_STRING,), dt.BINARY, EITHER, traits=RAISES),
     fn("encode", (ANY_STRING, ANY_STRING), dt.BINARY, ALWAYS, since="4.0", evidence=prove_null_for_null, traits=RAISES),
     fn("encode", (ANY_STRING, ANY_STRING), dt.BINARY, EITHER, until="4.0", traits=RAISES),
     fn("is_valid_utf8", (ANY_STRING,), dt.BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
@@ -43,9 +41,6 @@ TABLE: Table = lines(
     fn("try_url_decode", (ANY_STRING,), dt.STRING, ALWAYS, traits=PURE),
     fn("parse_url", _URL, dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("try_parse_url", _URL, dt.STRING, ALWAYS, coerces=lambda args, conf: [cast_unless_same(x, dt.STRING, conf) if x.type == dt.VOID else x for x in args], coerce=Coerce.EXPECTS, traits=PURE),
-    fn("md5", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
-    fn("sha", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
-    fn("sha1", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
     fn("sha2", (dt.BINARY, dt.INT), dt.STRING, ALWAYS, traits=PURE),
     fn("crc32", (dt.BINARY,), dt.LONG, EITHER, traits=replace(PURE, magnitude=Magnitude.LARGE)),
     fn("hmac", (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("SHA-256"))), dt.BINARY, ALWAYS, evidence=prove_null_for_null, traits=RAISES),

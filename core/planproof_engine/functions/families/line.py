@@ -24,13 +24,16 @@ def fn(
     printed: str | None = None,
     **more: Any,
 ) -> Table:
-    """One line. `names` is the name that Spark prints, then its aliases; an alias is printed where `alias=True`.
+    """One line. `names` is the name that Spark prints, then its aliases; an alias is printed where `alias=True`. A comma
+    stands between functions that differ in nothing but their names.
 
     `printed` is what Spark prints where that is no name of the function, such as `ACOS` for acos.
     """
-    first, *_ = names.split()
-    function = Signature(printed or first, tuple(inputs), returns, nullable, **more)
-    return [(name, function) for name in names.split()]
+    found: Table = []
+    for first, *aliases in map(str.split, names.split(",")):
+        function = Signature(printed or first, tuple(inputs), returns, nullable, **more)
+        found += [(name, function) for name in (first, *aliases)]
+    return found
 
 
 def lines(*tables: Table) -> Table:

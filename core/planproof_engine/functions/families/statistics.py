@@ -139,20 +139,11 @@ def _percentiles(measured: OneOf, **versions: Any) -> Table:
 _BINS = checks(foldable(1), _check_bins)
 
 TABLE: Table = lines(
-    fn("corr", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("covar_pop", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("covar_samp", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("skewness", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("kurtosis", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("corr, covar_pop, covar_samp, regr_intercept, regr_r2, regr_slope, regr_sxx, regr_sxy, regr_syy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
+    fn("skewness, kurtosis", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, **_AGG),
     fn("regr_count", (NUMERIC, NUMERIC), dt.LONG, NEVER, **_AGG),
     fn("regr_avgx", (NUMERIC, NUMERIC), lambda args, conf: average_type(args[1:], conf), ALWAYS, **_AGG),
     fn("regr_avgy", (NUMERIC, NUMERIC), average_type, ALWAYS, **_AGG),
-    fn("regr_intercept", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("regr_r2", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("regr_slope", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("regr_sxx", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("regr_sxy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
-    fn("regr_syy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_AGG),
     _percentiles(_MEASURED, since="4.3"),
     _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _spread(lambda args: args[0].type), ALWAYS, alias=True, check=checks(foldable(1), _check_accuracy, _check_fraction), since="4.3", **_AGG),

@@ -23,11 +23,8 @@ def _of(*expected: Expected) -> dict[str, Any]:
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 
 TABLE: Table = lines(
-    fn("vector_cosine_similarity", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
-    fn("vector_inner_product", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
-    fn("vector_l2_distance", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_cosine_similarity, vector_inner_product, vector_l2_distance", (ANY, ANY), dt.FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
     fn("vector_norm", (ANY, _DEGREE), dt.FLOAT, ALWAYS, **_of(_VECTOR, dt.FLOAT)),
     fn("vector_normalize", (ANY, _DEGREE), _VECTOR, ALWAYS, **_of(_VECTOR, dt.FLOAT)),
-    fn("vector_avg", (ANY,), dt.Array(dt.FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
-    fn("vector_sum", (ANY,), dt.Array(dt.FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
+    fn("vector_avg, vector_sum", (ANY,), dt.Array(dt.FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
 )
