@@ -9,7 +9,7 @@ from functools import cached_property
 from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.traits import Elements
-from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.logical import nodes as p
 
 

@@ -40,7 +40,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements, Evaluates, Loop
-from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types.casts import can_up_cast, cannot_fail, may_overflow
 

@@ -14,7 +14,7 @@ from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, Scalar
 from planproof_engine.expr.function import Category
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.line import is_foldable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
 

@@ -13,7 +13,7 @@ from planproof_engine.analysis.refusals.checks import is_correlated
 from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
-from planproof_engine.functions.families.naming import given_name
+from planproof_engine.functions.families.constructors import given_name
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q

@@ -12,8 +12,7 @@ from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.families.line import Table, array_of, fn, lines, type_of
-from planproof_engine.functions.families.rules import check_keys, must
+from planproof_engine.functions.families.line import Table, array_of, check_keys, fn, lines, must, type_of
 from planproof_engine.records import evolve
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider

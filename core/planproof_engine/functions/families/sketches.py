@@ -14,8 +14,9 @@ from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Check,
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import at_once, checks, foldable, is_foldable, must, uncast
+from planproof_engine.functions.families.line import (
+    Table, at_once, checks, fn, foldable, is_foldable, lines, lit, must, uncast,
+)
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}
