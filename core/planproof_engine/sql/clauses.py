@@ -58,9 +58,8 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
     if c.kind == "WITH" and c.peek() in ("ROLLUP", "CUBE"):
         node.with_kind = c.peek()
         c.advance(2)
-    elif c.kind == "GROUPING" and c.peek() == "SETS":
+    elif c.skip_all("GROUPING", "SETS"):
         node.with_kind = "GROUPING SETS"
-        c.advance(2)
         node.sets = _grouping_list(c, _grouping_set)
     only = found[0]
     if len(found) == 1 and isinstance(only, q.Column) and len(only.parts) == 1:
@@ -111,11 +110,8 @@ def windows(c: Cursor) -> list[q.NamedWindow]:
         found.append(_named_window(c))
         name = found[-1].name
         if any(w.name.text == name.text for w in found[:-1]):
-            c.keep_error(
-                "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
-                f"Invalid SQL syntax: The definition of window `{name.text}` is repetitive.",
-                *name.span,
-            )
+            message = f"Invalid SQL syntax: The definition of window `{name.text}` is repetitive."
+            c.keep_error("INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION", message, *name.span)
     _check_references(c, found)
     return found
 
@@ -159,12 +155,8 @@ def parse_organization(c: Cursor, node: q.Query) -> None:
         node.sort = c.place(q.Sort(sort_items(c)), start)
     given = [c for c in (node.order, node.cluster, node.distribute, node.sort) if c is not None]
     if len(given) > 2 or (len(given) == 2 and given != [node.distribute, node.sort]):
-        c.keep_error(
-            "UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES",
-            "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY.",
-            first,
-            c.stop,
-        )
+        message = "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY."
+        c.keep_error("UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES", message, first)
     if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = [*node.windows, *windows(c)]
     _parse_limits(c, node)
@@ -172,10 +164,8 @@ def parse_organization(c: Cursor, node: q.Query) -> None:
 
 def _parse_limits(c: Cursor, node: q.Query) -> None:
     start = c.start
-    if c.kind == "LIMIT":
-        c.advance()
-        if c.kind == "ALL":
-            c.advance()
+    if c.skip("LIMIT"):
+        if c.skip("ALL"):
             count: q.Node = c.place(q.Var("ALL"), c.starts[c.i - 1])
         else:
             count = expression(c)

@@ -191,8 +191,7 @@ def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> 
     c.advance()
     exists = c.skip_all("IF", "NOT", "EXISTS")
     name = relation_name(c)
-    if c.kind == "LIKE":
-        c.advance()
+    if c.skip("LIKE"):
         like = CreateTableLike(name, relation_name(c), exists)
         c.skip_statement()
         return like
@@ -281,8 +280,7 @@ def _parse_returns(c: Cursor, node: CreateFunction) -> None:
 def _parse_characteristic(c: Cursor) -> None:
     if c.skip("COMMENT"):
         c.string()
-    elif c.kind == "LANGUAGE":
-        c.advance()
+    elif c.skip("LANGUAGE"):
         if c.kind != "SQL":
             c.refuse_construct(f"a function in {c.token()}")
         c.advance()

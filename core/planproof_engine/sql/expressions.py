@@ -155,12 +155,8 @@ def _is_inner_not(c: Cursor) -> bool:
     if c.kind not in ("NOT", "!"):
         return False
     if c.kind == "!" and not c.conf.bang_equals_not:
-        c.keep_error(
-            "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
-            "Support of the clause or keyword: '!' has been discontinued in this context.",
-            c.start,
-            c.stops[c.i],
-        )
+        message = "Support of the clause or keyword: '!' has been discontinued in this context."
+        c.keep_error_here("SYNTAX_DISCONTINUED.BANG_EQUALS_NOT", message)
     c.advance()
     return True
 
@@ -193,24 +189,20 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
     c.take("(")
     if is_query_at(c, c.i) and not _is_member(c):
         if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
-            c.keep_error(
-                "UNSUPPORTED_TYPED_LITERAL",
+            message = (
                 'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
-                "query. Give the subquery's column a name.",
-                c.start,
-                c.stops[c.i],
+                "query. Give the subquery's column a name."
             )
+            c.keep_error_here("UNSUPPORTED_TYPED_LITERAL", message)
         query = q.Subquery(c.rules.query(c))
         c.take(")")
         return q.In(left, query=c.place(query, start))
     if c.kind == ")":
-        c.keep_error(
-            "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
+        message = (
             "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
-            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
-            left.span[0],
-            c.stops[c.i],
+            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition."
         )
+        c.keep_error_here("INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE", message, left.span[0])
     members = [] if c.kind == ")" else expressions(c)
     c.take(")")
     return q.In(left, members)

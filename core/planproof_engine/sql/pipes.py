@@ -108,19 +108,19 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
     plain = node.group is None or not (node.group.with_kind or node.group.is_all)
     if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
         text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
-        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start)
     elif any(map(_calls_grouping, node.items)):
         text = "The pipe operator |> AGGREGATE does not support GROUPING."
-        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start)
     elif node.group is not None and any(map(_holds_window, (*node.items, *keys))):
         text = "The pipe operator |> AGGREGATE does not support window functions: move them to a |> SELECT behind it."
-        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start)
     if node.group is None and not node.items:
         text = (
             "Operation not allowed: The AGGREGATE clause requires a list of aggregate expressions or a list of "
             "grouping expressions, or both."
         )
-        c.keep_error("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
+        c.keep_error("_LEGACY_ERROR_TEMP_0035", text, start)
 
 
 def _calls_grouping(node: q.Node) -> bool:
@@ -146,12 +146,10 @@ def _organize(c: Cursor, before: q.Query) -> q.Pipe:
     node, start = q.PipeOrganize(before), c.start
     parse_organization(c, node)
     if node.windows:
-        c.keep_error(
-            "UNSUPPORTED_FEATURE.CLAUSE_WITH_PIPE_OPERATORS",
-            "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause.",
-            start,
-            c.stops[c.i - 1],
+        message = (
+            "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause."
         )
+        c.keep_error("UNSUPPORTED_FEATURE.CLAUSE_WITH_PIPE_OPERATORS", message, start)
     _refuse_two(c, node, start)
     return node
 
@@ -161,7 +159,7 @@ def _refuse_two(c: Cursor, node: q.PipeOrganize, start: int) -> None:
     cut = "LIMIT" if node.limit is not None else "OFFSET" if node.offset is not None else None
     if cut is not None and any((node.order, node.sort, node.distribute, node.cluster)):
         text = f"ORDER BY and its kin, and {cut}, cannot coexist in the same SQL pipe operator using '|>'."
-        c.keep_error("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
+        c.keep_error("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start)
 
 
 _EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", *NUMBERS))

@@ -106,7 +106,7 @@ def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
     if c.kind not in allowed:
         c.fail()
     if c.kind in WORDS:  # The grammar takes it, and `SqlBaseParser` says of the path that it lacks a message.
-        c.keep_error("INTERNAL_ERROR", "A word in brackets is no path of a variant.", c.start, c.stop)
+        c.keep_error("INTERNAL_ERROR", "A word in brackets is no path of a variant.", c.start)
     c.advance()
     c.take("]")
 

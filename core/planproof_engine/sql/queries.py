@@ -217,7 +217,7 @@ def _transform(c: Cursor, source: q.From | None) -> q.Transform:
     start = c.start
     if quantifier(c) is not None:
         text = "TRANSFORM takes no DISTINCT and no ALL."
-        c.keep_error("UNSUPPORTED_FEATURE.TRANSFORM_DISTINCT_ALL", text, start, c.stops[c.i - 1])
+        c.keep_error("UNSUPPORTED_FEATURE.TRANSFORM_DISTINCT_ALL", text, start)
     node.items = expressions(c)
     if grouped:
         c.take(")")

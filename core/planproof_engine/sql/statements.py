@@ -107,8 +107,7 @@ def _set_statement(c: Cursor) -> q.Node:
     c.advance()
     if c.skip_all("TIME", "ZONE"):
         return SetTimeZone(_time_zone(c))
-    if c.kind == "CATALOG":
-        c.advance()
+    if c.skip("CATALOG"):
         start = c.start
         if c.kind == "STRING_LITERAL":
             name = c.place(q.Table([q.Identifier(c.string(), True)]), start)
