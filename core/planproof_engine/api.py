@@ -42,9 +42,8 @@ from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
+from planproof_engine.sql.edits import splice, substitute
 from planproof_engine.sql.parse import Tree, parse
-from planproof_engine.sql.splice import splice
-from planproof_engine.sql.variables import substitute
 
 if TYPE_CHECKING:
     from planproof_engine.optimizer.driver import Fired, RefusedRule

@@ -26,7 +26,7 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
 from planproof_engine.quoting import quote_name
-from planproof_engine.sql.splice import splice
+from planproof_engine.sql.edits import splice
 
 Enclosing = tuple[tuple[x.Call, x.Lambda], ...]
 """The calls around an expression, the outermost first, each with its lambda."""

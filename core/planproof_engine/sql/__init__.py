@@ -99,8 +99,8 @@ Unknown: STREAM, CHANGES, JSON_TABLE, WATERMARK, IDENTIFIED BY, BIN BY, ASOF and
 inside types and names, `${..}`.
 """
 
+from planproof_engine.sql.edits import splice
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse, parse_statement
-from planproof_engine.sql.splice import splice
 
 __all__ = ["name_parts", "parse", "parse_statement", "splice"]

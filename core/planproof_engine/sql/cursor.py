@@ -11,8 +11,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.keywords import RESERVED, WORDS
-from planproof_engine.sql.strings import unescape, unquote
-from planproof_engine.sql.tokens import tokens_of
+from planproof_engine.sql.tokens import tokens_of, unescape, unquote
 from planproof_engine.sql.versions import list_lacking
 
 Node = TypeVar("Node", bound=q.Node)

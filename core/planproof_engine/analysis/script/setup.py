@@ -42,9 +42,9 @@ from planproof_engine.records import evolve
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.edits import substitute
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse_statement
-from planproof_engine.sql.variables import substitute
 from planproof_engine.types.ddl import from_json
 
 

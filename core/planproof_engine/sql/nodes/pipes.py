@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 from planproof_engine.sql.nodes.names import Column, Identifier
 from planproof_engine.sql.nodes.operators import EQ
-from planproof_engine.sql.nodes.queries import Group, Hint, Query, SetOperation, TableSample, Where
-from planproof_engine.sql.nodes.relations import Joined, Pivoted, Unpivoted
+from planproof_engine.sql.nodes.queries import (
+    Group,
+    Hint,
+    Joined,
+    Pivoted,
+    Query,
+    SetOperation,
+    TableSample,
+    Unpivoted,
+    Where,
+)
 from planproof_engine.sql.tree import Node, node
 
 
