@@ -14,7 +14,7 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.expr.function import EITHER, FIRST, Mismatch
-from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
+from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal, drop_alias, struct_values
 from planproof_engine.functions.floats import format_java_double, is_written_alike, round_float
 from planproof_engine.origin import Unknown
 
@@ -119,11 +119,10 @@ def _choose(name: str, args: Sequence[Expr]) -> Value:
 def _find_field(expr: GetField) -> Expr:
     """The field of a struct that the expression itself builds (`SimplifyExtractValueOps`)."""
     made = _find_field(expr.child) if isinstance(expr.child, GetField) else expr.child
-    if not isinstance(made, Call) or made.function.name not in ("struct", "named_struct"):
+    values = struct_values(made)
+    if values is None:
         raise _Uncomputed
-    values = made.args[1::2] if made.function.name == "named_struct" else made.args
-    value = values[expr.ordinal]
-    return value.child if isinstance(value, Alias) else value
+    return drop_alias(values[expr.ordinal])
 
 
 def _compute_call(call: Call, values: list[Value]) -> Value:

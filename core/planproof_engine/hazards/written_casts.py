@@ -17,7 +17,6 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Magnitude
-from planproof_engine.functions.families.constructors import STRUCTS, struct_values
 from planproof_engine.hazards.definitions import Definitions, find_cast
 from planproof_engine.hazards.filters import drop_casts
 from planproof_engine.hazards.integers import narrows, wraps
@@ -195,8 +194,8 @@ def _list_parts(
         yield from _list_parts(expr.call, False, path)
     elif isinstance(expr, x.Lambda):
         yield from _list_parts(expr.body, False)
-    elif isinstance(expr, x.Call) and path and expr.function.name in STRUCTS:
-        yield from _list_parts(struct_values(expr)[path[0]], False, path[1:])
+    elif path and (values := x.struct_values(expr)) is not None:
+        yield from _list_parts(values[path[0]], False, path[1:])
     elif isinstance(expr, x.Call):
         for child, same in _list_arguments(expr, alone):
             yield from _list_parts(child, same, path if child.type == expr.type else ())

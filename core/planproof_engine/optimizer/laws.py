@@ -207,7 +207,7 @@ def nulls_before(body: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr] | None:
     """
     if body == part:
         return []
-    if isinstance(body, (x.Cast, x.Alias)) or (isinstance(body, x.GetField) and not _makes_struct(body.child)):
+    if isinstance(body, (x.Cast, x.Alias)) or (isinstance(body, x.GetField) and x.struct_values(body.child) is None):
         return nulls_before(body.child, part, conf)
     if not isinstance(body, x.Call) or _may_be_folded(body):
         return None
@@ -224,11 +224,6 @@ def nulls_before(body: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr] | None:
             return None
         before += [operand] if stops and operand.nullable else []
     return None
-
-
-def _makes_struct(expr: x.Expr) -> bool:
-    """Whether it makes a struct: Spark then evaluates only the field that is taken of it."""
-    return isinstance(expr, x.Call) and expr.function.name in ("struct", "named_struct")
 
 
 def _may_be_folded(call: x.Call) -> bool:

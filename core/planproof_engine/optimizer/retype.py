@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, get_field
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import rebuild
 from planproof_engine.functions.bind import is_cast_nullable
@@ -48,18 +48,9 @@ def retype(expr: Expr, conf: Conf) -> Expr:
         return evolve(expr, type=data_type, nullable=function.nullable(expr.args, conf))
     if isinstance(expr, Cast):
         return evolve(expr, nullable=is_cast_nullable(expr.child, expr.type, expr.mode))
-    if isinstance(expr, GetField):
-        struct = expr.child.type
-        assert isinstance(struct, dt.Struct)
-        field = struct.fields[expr.ordinal]
-        return evolve(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
-    if isinstance(expr, GetFieldOfElements):
-        array = expr.child.type
-        assert isinstance(array, dt.Array)
-        assert isinstance(array.element, dt.Struct)
-        field = array.element.fields[expr.ordinal]
-        data_type = dt.Array(field.type, array.contains_null or field.nullable)
-        return evolve(expr, type=data_type, nullable=expr.child.nullable)
+    if isinstance(expr, (GetField, GetFieldOfElements)):
+        found = get_field(expr.child, expr.ordinal)
+        return evolve(expr, type=found.type, nullable=found.nullable)
     return expr
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
@@ -27,9 +26,7 @@ from planproof_engine.functions.families.line import (
 )
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types.coercion import (
-    find_common, find_implicit, find_tightest, find_wider_without_strings, merge_flags,
-)
+from planproof_engine.types.coercion import find_implicit, find_tightest, find_wider_without_strings, merge_flags
 from planproof_engine.types.kinds import (
     ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, INTEGRAL, ArrayOf, Kind, OneOf, is_datetime, is_orderable,
 )
@@ -61,6 +58,9 @@ def _make_meeting(meeting: Meeting, *, null: bool) -> Adjust:
         return [cast_unless_same(array, target, conf), cast_unless_same(value, found, conf), *args[2:]]
 
     return coerces
+
+
+_meet_at_element = _make_meeting(_tightest, null=True)
 
 
 def _make_element_mismatch(args: Args) -> Mismatch:
@@ -196,16 +196,24 @@ def _contains_key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args[0].type, args[1]
     if not isinstance(found, dt.Map) or key.type == dt.VOID or dt.same_type(found.key, key.type, conf.case_sensitive):
         return args
-    target = find_wider_without_strings((found.key, key.type), conf)
+    return _cast_to_key(args, found, find_wider_without_strings((found.key, key.type), conf), conf)
+
+
+def _cast_to_key(args: list[Expr], found: dt.Map, target: dt.DataType | None, conf: Conf) -> list[Expr]:
+    """A map and a key that meet at one type of key; as they are where there is none."""
     if target is None:
         return args
     return cast_implicitly(args, (dt.Map(target, found.value, found.value_contains_null), target), conf)
 
 
 def _check_contains_key(args: Args, conf: Conf) -> Mismatch | None:
-    found, key = args[0].type, args[1].type
-    if key == dt.VOID:
+    if args[1].type == dt.VOID:
         return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of `map_contains_key`.")
+    return _check_key(args, conf)
+
+
+def _check_key(args: Args, conf: Conf) -> Mismatch | None:
+    found, key = args[0].type, args[1].type
     if isinstance(found, dt.Map) and dt.same_type(found.key, key, conf.case_sensitive):
         return None
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
@@ -218,11 +226,7 @@ def _is_interval(t: dt.DataType) -> bool:
 def _sequence_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`Sequence`: bounds (and a step that is no interval) meet at one type; a date beside a timestamp becomes one."""
     ends = args[:2] if len(args) > 2 and _is_interval(args[2].type) else args
-    types = [a.type for a in ends]
-    if all(dt.same_type(t, types[0], conf.case_sensitive) for t in types):
-        return args
-    target = find_common(types, conf)
-    return args if target is None else [cast_unless_same(a, target, conf) for a in ends] + list(args[len(ends) :])
+    return [*cast_to_common(ends, conf), *args[len(ends) :]]
 
 
 def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -279,12 +283,9 @@ def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
 def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     array, at, item = args[0], args[1], args[2]
     place = cast_unless_same(at, dt.INT, conf) if at.type in (dt.BYTE, dt.SHORT) else at
-    if not isinstance(array.type, dt.Array) or place.type != dt.INT or dt.same_type(array.type.element, item.type, conf.case_sensitive):
-        return [array, place, item]
-    found = find_tightest(array.type.element, item.type, conf.without_ansi)
-    if found is None:
-        return [array, place, item]
-    return [cast_unless_same(array, dt.Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]
+    if place.type == dt.INT:
+        array, item = _meet_at_element([array, item], conf)
+    return [array, place, item]
 
 
 def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -373,10 +374,7 @@ def _element_at_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
     if isinstance(found, dt.Map) and not dt.same_type(found.key, key.type, conf.case_sensitive):
-        target = find_tightest(found.key, key.type, conf.without_ansi)
-        if target is None:
-            return args
-        return cast_implicitly(args, (dt.Map(target, found.value, found.value_contains_null), target), conf)
+        return _cast_to_key(args, found, _tightest(found.key, key.type, conf), conf)
     if isinstance(found, dt.Array) and key.type in (dt.BYTE, dt.SHORT):
         return [args[0], cast_unless_same(key, dt.INT, conf)]
     return args
@@ -388,9 +386,7 @@ def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
         return None if key == dt.INT else make_input_mismatch(1, args[1], "INT")
     if not isinstance(found, dt.Map):
         return make_input_mismatch(0, args[0], '("ARRAY" or "MAP")')
-    if dt.same_type(found.key, key, conf.case_sensitive):
-        return None
-    return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
+    return _check_key(args, conf)
 
 
 def _element_at_type(args: Args, conf: Conf) -> dt.DataType:
@@ -409,8 +405,7 @@ def _place_is_known(args: Args) -> bool:
 
 
 def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) -> Table:
-    own: dict[str, Any] = {"coerces": _element_at_operands, "coerce": Coerce.NONE, "check": _element_at_check, "traits": traits, "flag_holds": _place_is_known}
-    return fn(name, (expected, ANY), _element_at_type, _element_nullable(tried), **own)
+    return fn(name, (expected, ANY), _element_at_type, _element_nullable(tried), coerces=_element_at_operands, coerce=Coerce.NONE, check=_element_at_check, traits=traits, flag_holds=_place_is_known)
 
 
 TABLE: Table = lines(
@@ -418,11 +413,11 @@ TABLE: Table = lines(
     fn("size cardinality", (_COLLECTION,), dt.INT, lambda args, conf: args[0].nullable and (conf.ansi or not conf.size_of_null), alias=True, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
     fn("array_size", (ANY_ARRAY,), dt.INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
     fn("array_contains", (ANY_ARRAY, ANY), dt.BOOLEAN, lambda args, conf: EITHER(args, conf) or array_at(args).contains_null, coerces=_make_meeting(lambda left, right, conf: find_wider_without_strings((left, right), conf.without_ansi), null=False), coerce=Coerce.NONE, check=_check_search, traits=PURE),
-    fn("array_position", (ANY_ARRAY, ANY), dt.LONG, EITHER, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_check_search, traits=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_check_removal, traits=PURE, plain=True),
-    fn("array_append", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
-    fn("array_append", (ANY_ARRAY, ANY), _append_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
-    fn("array_prepend", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
+    fn("array_position", (ANY_ARRAY, ANY), dt.LONG, EITHER, coerces=_meet_at_element, coerce=Coerce.NONE, check=_check_search, traits=PURE),
+    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_meet_at_element, coerce=Coerce.NONE, check=_check_removal, traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_meet_at_element, coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _append_type, FIRST, coerces=_meet_at_element, coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
+    fn("array_prepend", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_meet_at_element, coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
     fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),
     fn("array_except", (ANY_ARRAY, ANY_ARRAY), type_of(0), EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),

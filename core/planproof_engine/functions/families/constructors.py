@@ -36,11 +36,8 @@ def _cast_entries(args: list[Expr], conf: Conf) -> list[Expr]:
     """Keys meet at one type, values at another."""
     if len(args) % 2:
         return args
-    keys, values = _halves(args)
-    ready: list[Expr] = []
-    for key, value in zip(cast_to_common(keys, conf), cast_to_common(values, conf)):
-        ready += [key, value]
-    return ready
+    entries = zip(*(cast_to_common(half, conf) for half in _halves(args)))
+    return [part for entry in entries for part in entry]
 
 
 def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -91,14 +88,6 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
         if is_null(name):
             return Mismatch("UNEXPECTED_NULL", "The names must not be null.")
     return None
-
-
-STRUCTS = frozenset({"struct", "named_struct"})
-
-
-def struct_values(made: Call) -> tuple[Expr, ...]:
-    """What the fields of a struct are made of, in their order, where the call is one of `STRUCTS`."""
-    return made.args[1::2] if made.function.name == "named_struct" else made.args
 
 
 def _struct(call: Call, pretty: Pretty) -> str:

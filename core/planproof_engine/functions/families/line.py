@@ -67,16 +67,18 @@ def array_of(index: int, contains_null: bool | None = None) -> TypeRule:
 
 
 def array_at(args: Args, index: int = 0) -> dt.Array:
-    """The type of an argument that is an array."""
+    """The type of an argument that must be an array. Raises `Mismatch`."""
     found = args[index].type
-    assert isinstance(found, dt.Array)
+    if not isinstance(found, dt.Array):
+        raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" type, not "{found.sql}".')
     return found
 
 
 def map_at(args: Args, index: int = 0) -> dt.Map:
-    """The type of an argument that is a map."""
+    """The type of an argument that must be a map. Raises `Mismatch`."""
     found = args[index].type
-    assert isinstance(found, dt.Map)
+    if not isinstance(found, dt.Map):
+        raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "MAP" type, not "{found.sql}".')
     return found
 
 

@@ -18,7 +18,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, every
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions import numberformat
-from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
+from planproof_engine.functions.bind import cast_to_common, make_types_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import (
     Pretty, Table, at_once, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines, lit, merged_type,
@@ -96,23 +96,13 @@ def _near(names: str) -> Table:
     return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_prove_rounding, traits=traits, **own)
 
 
-def _extreme_operands(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`greatest` and `least` meet without turning anything into strings."""
-    if all(dt.same_type(x.type, args[0].type, conf.case_sensitive) for x in args[1:]):
-        return args
-    target = find_wider_without_strings([x.type for x in args], conf)
-    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
-
-
 def _extreme(name: str) -> Table:
-    check = checks(one_type(name), orderable)
-    own: dict[str, Any] = {"coerces": _extreme_operands, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, traits=replace(PURE, hands_on=every), **own)
+    """`greatest` and `least` meet without turning anything into strings."""
+    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, coerces=lambda args, conf: cast_to_common(args, conf, find_wider_without_strings), coerce=Coerce.NONE, check=checks(one_type(name), orderable), traits=replace(PURE, hands_on=every))
 
 
 def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
-    own: dict[str, Any] = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST), **own)
+    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, coerces=meet, coerce=Coerce.NONE, check=check, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST))
 
 
 def _print_log(call: Call, pretty: Pretty) -> str:

@@ -31,7 +31,7 @@ from planproof_engine.functions.families.line import (
     one_type, prints, type_of, wants,
 )
 from planproof_engine.origin import Unknown
-from planproof_engine.types.coercion import find_common, find_wider
+from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, OneOf, is_orderable
 
 _EXACT = ("and", "or", "&", "|", "^")
@@ -85,8 +85,8 @@ _COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
 
 def _comparison(names: str, nullable: NullRule = EITHER, coerces: a.Meet = a.comparison, traits: Traits = _COMPARING) -> Table:
     symbol, *_ = names.split()
-    own: dict[str, Any] = {"coerces": _round_bound(symbol) if symbol in _ROUNDED_BOUNDS else coerces, "coerce": Coerce.NONE, "check": comparable_operands(symbol)}
-    return fn(names, _PAIR, dt.BOOLEAN, nullable, show=binary(symbol), traits=traits, operator=symbol, **own)
+    meet = _round_bound(symbol) if symbol in _ROUNDED_BOUNDS else coerces
+    return fn(names, _PAIR, dt.BOOLEAN, nullable, coerces=meet, coerce=Coerce.NONE, check=comparable_operands(symbol), show=binary(symbol), traits=traits, operator=symbol)
 
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
@@ -170,14 +170,6 @@ def _in(call: Call, pretty: Pretty) -> str:
     return f"({value} IN ({', '.join(items)}))"
 
 
-def _cast_members(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
-    if all(x.type == args[0].type for x in args):
-        return args
-    target = find_common([x.type for x in args], conf)
-    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
-
-
 _check_item = must(lambda args, conf: _is_comparable(args[0].type), "INVALID_ORDERING_TYPE", '"{0}" cannot be compared.')
 
 
@@ -188,12 +180,7 @@ def _check_members(args: Args, conf: Conf) -> Mismatch | None:
 
 def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
-    *rest, left, right = args
-    if not dt.same_type(left.type, right.type, conf.case_sensitive):
-        target = find_wider(left.type, right.type, conf)
-        if target is not None:
-            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
-    return [*rest, left, right]
+    return [*args[:-2], *cast_to_common(args[-2:], conf, lambda types, conf: find_wider(*types, conf))]
 
 
 def check_branches(args: Args, conf: Conf) -> Mismatch | None:
@@ -220,10 +207,8 @@ def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
 def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     conditions, values = case_values(args)
     values = cast_to_common(values, conf)
-    ready: list[Expr] = []
-    for i, condition in enumerate(conditions):
-        ready += [condition, values[i]]
-    return ready + values[len(conditions) :]
+    pairs = (part for pair in zip(conditions, values) for part in pair)
+    return [*pairs, *values[len(conditions) :]]
 
 
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -339,8 +324,7 @@ def _decode_nullable(args: Args, conf: Conf) -> bool:
 def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
     traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
     # It holds no null where one of its arguments holds none.
-    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": lambda args: next((x.evidence for x in args if x.evidence), None)}
-    return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
+    return fn(names, inputs, merged_type(), EVERY, coerce=Coerce.COMMON, evidence=lambda args: next((x.evidence for x in args if x.evidence), None), alias=True, traits=traits, plain=True)
 
 
 def _to(name: str, target: dt.DataType) -> Table:
@@ -389,7 +373,7 @@ TABLE: Table = lines(
     fn("isunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isnotunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("between", (ANY, ANY, ANY), dt.BOOLEAN, lambda args, conf: any(x.nullable for _, pair in _between_operands(args, conf) for x in pair), coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
-    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=_cast_members, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=cast_to_common, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=_print_like, since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     # Before Spark 4.0 the escape character is not printed.
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),

@@ -14,7 +14,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, NEVER, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Magnitude
-from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
+from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.failing import raises
 from planproof_engine.functions.families.line import (
@@ -22,7 +22,7 @@ from planproof_engine.functions.families.line import (
     must, one_type, prove_null_for_null, type_of,
 )
 from planproof_engine.origin import Unknown
-from planproof_engine.types.coercion import find_common, find_implicit
+from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.collations import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
@@ -56,8 +56,7 @@ def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, dt.Array) for t in types):
-        target = None if all(dt.same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
-        return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+        return cast_to_common(args, conf)
     if types and all(t == dt.BINARY for t in types) and not conf.concat_binary_as_string:
         return args
     return [_cast_to_text(x, conf) for x in args]
@@ -118,8 +117,7 @@ def _pad(name: str) -> Table:
         kind: Expected = dt.BINARY if args[0].type == dt.BINARY and args[2].type == dt.BINARY else ANY_STRING
         return check_inputs(args, [kind, dt.INT, kind])
 
-    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, traits=PURE, **own)
+    return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, coerces=coerces, coerce=Coerce.NONE, check=check, traits=PURE)
 
 
 def _search(name: str) -> Table:
