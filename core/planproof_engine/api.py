@@ -143,7 +143,7 @@ class LogicalPlan:
         return has_same_schema(self.root, other.root)
 
     def __str__(self) -> str:
-        from planproof_engine.logical.text import show
+        from planproof_engine.logical.outline import show
 
         return deeply(lambda: show(self.root))
 

@@ -267,8 +267,8 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
     Raises `Mismatch` where collations clash, and `Unknown` where a string with an open collation meets another
-    function. Spark checks last whether a collation may stay open (`find_open_collation`). `keep`: literals print as they
-    were.
+    function. Spark checks last whether a collation may stay open (`find_open_collation`). `keep`: literals print as
+    they were.
     """
     if _meet_within(function, args):
         return _collate_fields(function, args, conf)

@@ -10,7 +10,7 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.logical import nodes as p
-from planproof_engine.logical.text import show
+from planproof_engine.logical.outline import show
 from planproof_engine.records import record
 
 

@@ -68,13 +68,6 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
     return found
 
 
-def trace_columns(root: p.Plan) -> tuple[dict[int, list[x.Expr]], dict[int, Source]]:
-    """One walk over the plan: by the id of each column, the expressions of which it is made, or the stored column that
-    it is."""
-    trace = Trace.of(root)
-    return trace.made, trace.scanned
-
-
 @dataclass(slots=True)
 class Trace:
     """What one walk over a plan found. By a column's id, `scanned` says where it is stored, and `made` of which

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from planproof_engine.expr.nodes import Column, Expr, Outer, Span, drop_alias
 from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
-from planproof_engine.logical.lineage import Source, trace_columns
+from planproof_engine.logical.lineage import Source, Trace
 from planproof_engine.records import record
 
 
@@ -31,7 +31,8 @@ class References:
     _scanned: dict[int, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._made, self._scanned = trace_columns(self.root)
+        trace = Trace.of(self.root)
+        self._made, self._scanned = trace.made, trace.scanned
         for expr in self.root.all_expressions():
             span = span_of(expr)
             if span is not None:

@@ -1,4 +1,6 @@
-"""Changes inside an expression. The types and flags of the expressions around a change are derived anew."""
+"""Changes inside an expression: the types and flags of the expressions around a change are derived anew. And calls and
+constants that rules make, bound as if the query had written them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,23 @@ from collections.abc import Callable, Mapping
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, get_field
+from planproof_engine.expr import (
+    Call,
+    Cast,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Lambda,
+    Literal,
+    Variable,
+    fresh_id,
+    get_field,
+)
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import rebuild
-from planproof_engine.functions.bind import is_cast_nullable
+from planproof_engine.functions.bind import apply, is_cast_nullable
+from planproof_engine.functions.registry import Registry
+from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.records import evolve
 
 NAMING = frozenset(("struct", "arrays_zip"))
@@ -77,3 +92,31 @@ def _field_names(data_type: dt.DataType) -> tuple[str, ...]:
 def fits(new: Expr, old: Expr) -> bool:
     """Whether `new` may stand where `old` stood: the same type, nested flags included, and the same flag."""
     return new.type == old.type and new.nullable == old.nullable
+
+
+FALSE = Literal(False, dt.BOOLEAN, "false")
+
+
+def make_call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
+    """A call of one of Spark's own functions. Raises `planproof_engine.expr.function.Mismatch` where it takes no such
+    arguments."""
+    function = registry.find(name)
+    assert function is not None
+    return apply(function, args, conf)
+
+
+def make_int(value: int) -> Literal:
+    """A literal of type int."""
+    return Literal(value, dt.INT, str(value))
+
+
+def bind_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """`transform(array(value), v -> expr with v in place of part)[0]`; None where the variable does not fit in."""
+    variable = Variable(fresh_id(), "v", value.type, value.nullable)
+    try:
+        body = substitute(expr, lambda e: variable if is_alike(part, e) else None, conf)
+    except Mismatch:
+        return None
+    once = make_call("array", (value,), conf, registry)
+    bound = make_call("transform", (once, Lambda((variable,), body)), conf, registry)
+    return make_call("getarrayitem", (bound, make_int(0)), conf, registry)

@@ -11,15 +11,9 @@ from functools import partial
 from operator import or_
 
 from planproof_engine.conf import Conf
+from planproof_engine.types import casts as c
 from planproof_engine.types import kinds as k
 from planproof_engine.types import nodes as n
-from planproof_engine.types.casts import (
-    NUMERIC_PRECEDENCE,
-    can_store_assign,
-    decimal_for,
-    force_nullable,
-    is_wider_decimal,
-)
 
 Common = Callable[[n.DataType, n.DataType], "n.DataType | None"]
 
@@ -62,7 +56,7 @@ def _find_common_nested(a: n.DataType, b: n.DataType, find: Common, conf: Conf) 
         if found is None:
             return None
         children.append(found)
-        flags.append(nullable or force_nullable(x, found) or force_nullable(y, found))
+        flags.append(nullable or c.force_nullable(x, found) or c.force_nullable(y, found))
     return None if isinstance(a, n.Map) and flags[0] else n.remake(a, children, flags)
 
 
@@ -89,8 +83,8 @@ def _find_tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataTy
     if isinstance(a, n.Decimal) or isinstance(b, n.Decimal):
         decimal, other = (a, b) if isinstance(a, n.Decimal) else (b, a)
         assert isinstance(decimal, n.Decimal)
-        return decimal if is_wider_decimal(decimal, other) else None
-    wider = max(a, b, key=NUMERIC_PRECEDENCE.index)
+        return decimal if c.is_wider_decimal(decimal, other) else None
+    wider = max(a, b, key=c.NUMERIC_PRECEDENCE.index)
     # An integral beside a float meets at double under ANSI, so that no digit is lost.
     return n.DOUBLE if ansi and wider == n.FLOAT else wider
 
@@ -119,7 +113,7 @@ def _wider_with_decimal(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType 
         return None
     if a in n.FRACTIONAL_ATOMS or b in n.FRACTIONAL_ATOMS:
         return n.DOUBLE
-    return wider_decimal(decimal_for(a), decimal_for(b), conf.keeps_scale)
+    return wider_decimal(c.decimal_for(a), c.decimal_for(b), conf.keeps_scale)
 
 
 def promote_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
@@ -242,7 +236,7 @@ def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType |
     if isinstance(expected, k.OneOf):
         return _find_first(given, expected, ansi=True)
     if expected is k.DECIMAL and n.is_numeric(given):
-        return decimal_for(given)
+        return c.decimal_for(given)
     if n.is_string(given):
         if _is_string_kind(expected):
             return None
@@ -256,7 +250,7 @@ def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType |
         element = find_implicit(given.element, expected.element, ansi=True)
         return element and n.Array(element, True)
     aim = k.find_concrete(expected)
-    return aim if aim is not None and can_store_assign(given, aim) else None
+    return aim if aim is not None and c.can_store_assign(given, aim) else None
 
 
 def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | None:
@@ -265,7 +259,7 @@ def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType
     if isinstance(expected, k.OneOf):
         return _find_first(given, expected, ansi=False)
     if expected is k.DECIMAL and n.is_numeric(given):
-        return decimal_for(given)
+        return c.decimal_for(given)
     if _is_string_kind(expected):
         return k.find_concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
     aim = k.find_concrete(expected)
@@ -285,16 +279,16 @@ def _find_implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.D
     if isinstance(given, n.Array) and isinstance(expected, (n.Array, k.ArrayOf)):
         element = find_implicit(given.element, expected.element, ansi=False)
         keeps = isinstance(expected, n.Array) and not expected.contains_null
-        if keeps and (given.contains_null or (element is not None and force_nullable(given.element, element))):
+        if keeps and (given.contains_null or (element is not None and c.force_nullable(given.element, element))):
             return None
         return element and n.Array(element, not keeps)
     if isinstance(given, n.Map) and isinstance(expected, (n.Map, k.MapOf)):
         key = find_implicit(given.key, expected.key, ansi=False)
         value = find_implicit(given.value, expected.value, ansi=False)
-        if key is None or value is None or force_nullable(given.key, key):
+        if key is None or value is None or c.force_nullable(given.key, key):
             return None
         loose = expected.value_contains_null if isinstance(expected, n.Map) else given.value_contains_null
-        if not loose and (given.value_contains_null or force_nullable(given.value, value)):
+        if not loose and (given.value_contains_null or c.force_nullable(given.value, value)):
             return None
         return n.Map(key, value, loose)
     return None

@@ -10,8 +10,8 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.optimizer.retype import make_call, make_int
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -11,9 +11,8 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import replace_variables
+from planproof_engine.optimizer.retype import make_call, replace_variables
 
 
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -23,11 +23,10 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import bind_once, make_call, make_int
 from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise, may_raise_below, nulls_before
-from planproof_engine.optimizer.retype import fits, replace_variables
+from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
 
 _READERS = (x.Call, x.GetField, x.GetFieldOfElements)

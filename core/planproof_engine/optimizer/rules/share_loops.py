@@ -11,10 +11,9 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import bind_once
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import fits, retype
+from planproof_engine.optimizer.retype import bind_once, fits, retype
 from planproof_engine.records import evolve
 
 
