@@ -59,16 +59,9 @@ SEARCHING = frozenset(
 )
 """Functions that refuse collations which ignore accents but not the case."""
 
-TEXTUAL = SEARCHING | {
-    "array_join",
-    "concat_ws",
-    "find_in_set",
-    "levenshtein",
-    "lpad",
-    "mask",
-    "regexp_replace",
-    "rpad",
-}
+TEXTUAL = SEARCHING.union(
+    ("array_join", "concat_ws", "find_in_set", "levenshtein", "lpad", "mask", "regexp_replace", "rpad")
+)
 """Functions that take texts of several collations until they are given one."""
 
 BYTEWISE = frozenset(

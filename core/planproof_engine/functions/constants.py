@@ -327,8 +327,7 @@ _LONGEST = 1000
 """Of how many characters a text is still made here."""
 
 _COMPARING: Mapping[str, Callable[[list[Value]], Value]] = {
-    "=": _comparison(operator.eq),
-    "==": _comparison(operator.eq),
+    **dict.fromkeys(("=", "=="), _comparison(operator.eq)),
     "<": _comparison(operator.lt),
     "<=": _comparison(operator.le),
     ">": _comparison(operator.gt),
@@ -351,8 +350,7 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "*": _arithmetic(operator.mul),
     "negative": _for_values_of(int, lambda a: -a),
     "abs": _for_values_of(int, abs),
-    "%": _for_values_of(int, _remainder),
-    "mod": _for_values_of(int, _remainder),
+    **dict.fromkeys(("%", "mod"), _for_values_of(int, _remainder)),
     "div": _for_values_of(int, _divide),
     "&": _for_values_of(int, lambda a, b: a & b),
     "|": _for_values_of(int, lambda a, b: a | b),
@@ -381,7 +379,6 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "lpad": _pad(left=True),
     "rpad": _pad(left=False),
     "repeat": _repeat,
-    "substring": _substring,
-    "substr": _substring,
+    **dict.fromkeys(("substring", "substr"), _substring),
 }
 """Functions of constants that are computed here: values in, the value out, None where it is not known."""

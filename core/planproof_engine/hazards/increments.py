@@ -16,25 +16,8 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.filters import (
-    Delta,
-    Differs,
-    added_filters,
-    alternatives,
-    drop_casts,
-    flip_operator,
-    inner_expressions,
-    is_cut,
-    is_greatest,
-    is_kept,
-    is_now,
-    is_of_rows,
-    is_strict,
-    list_scanned,
-    reads,
-    row_sides,
-)
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
@@ -58,8 +41,8 @@ class Written:
 def suspect(first: p.Plan, later: p.Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
     """Why a full refresh would make another table, and the proof that it would not; neither where nobody can tell."""
     try:
-        deltas = added_filters(first, later, written.relation)
-    except Differs as differs:
+        deltas = filters.added_filters(first, later, written.relation)
+    except filters.Differs as differs:
         return [], _make_unproved_finding(written, str(differs)) if written.append_only else None
     if not deltas:
         return [], None
@@ -90,7 +73,7 @@ def _make_unproved_finding(written: Written, why: str) -> Finding:
 class _Increment:
     later: p.Plan
     written: Written
-    deltas: tuple[Delta, ...]
+    deltas: tuple[filters.Delta, ...]
 
     @cached_property
     def definitions(self) -> Definitions:
@@ -122,7 +105,7 @@ class _Increment:
 
     # --- partitions ---
 
-    def _suspect_cuts(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_cuts(self, delta: filters.Delta) -> Iterator[Suspicion]:
         """A partition is replaced by a part of its rows."""
         if self.written.strategy != "insert_overwrite" or isinstance(delta.condition, x.Literal):
             return
@@ -141,24 +124,24 @@ class _Increment:
             "PP140", delta, f"a partition ({names}) of which only some rows are read is replaced by them"
         )
 
-    def _begins_whole(self, delta: Delta, partitions: frozenset[str]) -> bool:
+    def _begins_whole(self, delta: filters.Delta, partitions: frozenset[str]) -> bool:
         """Whether a time is compared with the beginning of a day or an hour, as the partition is cut."""
         sides = self._find_sides(delta.condition)
         if sides is None or sides[0] == ">":
             return False
         _, row, bound = sides
-        is_day = drop_casts(row).type == dt.DATE
+        is_day = filters.drop_casts(row).type == dt.DATE
         wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
-        return bool(wanted) and not is_day and (is_cut(bound) or self._is_stored_cut(bound))
+        return bool(wanted) and not is_day and (filters.is_cut(bound) or self._is_stored_cut(bound))
 
     def _is_stored_cut(self, bound: x.Expr) -> bool:
         """Whether a bound is a column of the own table that is cut where it is written."""
-        names = {e.name.lower() for e in inner_expressions(bound) if isinstance(e, x.Column)}
-        return any(c.name.lower() in names and is_cut(self.definitions.of(c)) for c in self.later.output)
+        names = {e.name.lower() for e in filters.inner_expressions(bound) if isinstance(e, x.Column)}
+        return any(c.name.lower() in names and filters.is_cut(self.definitions.of(c)) for c in self.later.output)
 
     # --- aggregates, windows, DISTINCT ---
 
-    def _suspect_computed(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_computed(self, delta: filters.Delta) -> Iterator[Suspicion]:
         for at, node in enumerate(delta.over):
             what = self._describe_computation(node, delta, delta.over[at + 1 :])
             if what is not None:
@@ -167,7 +150,7 @@ class _Increment:
                 )
                 return
 
-    def _describe_computation(self, node: p.Plan, delta: Delta, below: tuple[p.Plan, ...]) -> str | None:
+    def _describe_computation(self, node: p.Plan, delta: filters.Delta, below: tuple[p.Plan, ...]) -> str | None:
         if isinstance(delta.condition, x.Literal):
             return None
         if isinstance(node, p.Aggregate) and not _is_distinct(node):
@@ -218,13 +201,13 @@ class _Increment:
 
     # --- the watermark ---
 
-    def _suspect_misses(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_misses(self, delta: filters.Delta) -> Iterator[Suspicion]:
         sides = self._find_sides(delta.condition)
         is_day = isinstance(delta.condition, x.Call) and delta.condition.function.name == "="
         if sides is None and not is_day:
             return
         operator, row, bound = sides or ("=", delta.condition, delta.condition)
-        if any(map(is_now, bound.walk())):
+        if any(map(filters.is_now, bound.walk())):
             yield self._make_suspicion(
                 "PP142", delta, "rows that arrive late, or that a failed run left out, are never read"
             )
@@ -239,7 +222,7 @@ class _Increment:
             yield self._make_suspicion("PP142", delta, said)
 
     def _is_cut_row(self, row: x.Expr) -> bool:
-        return is_cut(row) or is_cut(self.definitions.of(drop_casts(row)))
+        return filters.is_cut(row) or filters.is_cut(self.definitions.of(filters.drop_casts(row)))
 
     def _is_closed(self, row: x.Expr) -> bool:
         """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
@@ -250,11 +233,11 @@ class _Increment:
             isinstance(c, x.Call)
             and c.function.name in ("<", "<=")
             and self._text(c.args[0]) == wanted
-            and any(map(is_now, c.args[1].walk()))
+            and any(map(filters.is_now, c.args[1].walk()))
             for c in conditions
         )
 
-    def _suspect_doubles(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_doubles(self, delta: filters.Delta) -> Iterator[Suspicion]:
         """Rows that are in the table already are appended once more."""
         if self.written.strategy != "append" or self._leaves_out_known():
             return
@@ -269,13 +252,13 @@ class _Increment:
                 "PP143", delta, "the other side of UNION ALL is read whole in every run, and appended again"
             )
 
-    def _list_ways_around(self, delta: Delta) -> Iterator[x.Expr]:
+    def _list_ways_around(self, delta: filters.Delta) -> Iterator[x.Expr]:
         """What lets rows pass an OR, whatever the table holds."""
-        ways = list(alternatives(delta.condition))
+        ways = list(filters.alternatives(delta.condition))
         if any(self._find_watermark(way) is not None for way in ways):
-            yield from (way for way in ways if is_of_rows(way) and not self._reads_itself(way))
+            yield from (way for way in ways if filters.is_of_rows(way) and not self._reads_itself(way))
 
-    def _is_united_with_all(self, delta: Delta) -> bool:
+    def _is_united_with_all(self, delta: filters.Delta) -> bool:
         """Whether a UNION ALL over the filter has a side that reads a table, and that nothing filters."""
         row_by_row = takewhile(lambda node: isinstance(node, (p.Project, p.Named, p.SetOperation)), delta.over)
         for place, node in enumerate(row_by_row):
@@ -291,7 +274,7 @@ class _Increment:
     def _leaves_out_known(self) -> bool:
         """Whether another filter leaves out what the table holds: an anti join, NOT EXISTS, NOT IN."""
         return any(
-            all(self._find_sides(way) is None and self._reads_itself(way) for way in alternatives(d.condition))
+            all(self._find_sides(way) is None and self._reads_itself(way) for way in filters.alternatives(d.condition))
             for d in self.deltas
         )
 
@@ -324,13 +307,13 @@ class _Increment:
 
     # --- joins ---
 
-    def _suspect_joins(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_joins(self, delta: filters.Delta) -> Iterator[Suspicion]:
         """New rows are joined to rows that may be others tomorrow."""
-        own = {c.id for side in row_sides(delta.condition) for c in self._list_stored(side)}
+        own = {c.id for side in filters.row_sides(delta.condition) for c in self._list_stored(side)}
         for node in self.later.walk():
             if not isinstance(node, p.Join):
                 continue
-            others = [side for side in node.children if not own & list_scanned(side)]
+            others = [side for side in node.children if not own & filters.list_scanned(side)]
             read = {n.relation for side in others for n in side.walk() if isinstance(n, p.Scan)}
             changing = sorted(read & self.written.changing)
             if changing and len(others) == 1:
@@ -347,7 +330,7 @@ class _Increment:
 
     # --- expressions ---
 
-    def _make_suspicion(self, code: str, delta: Delta, why: str) -> Suspicion:
+    def _make_suspicion(self, code: str, delta: filters.Delta, why: str) -> Suspicion:
         span: x.Span | None = getattr(delta.condition, "span", None)
         typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
         text = typed or pretty(delta.condition)
@@ -361,9 +344,11 @@ class _Increment:
         name, (left, right, *_) = condition.function.name, condition.args
         if name == "between":
             name = ">="
-        elif not is_of_rows(left) and is_of_rows(right):
-            name, left, right = flip_operator(name), right, left
-        return (name, left, right) if name in (">", ">=") and is_of_rows(left) and not is_of_rows(right) else None
+        elif not filters.is_of_rows(left) and filters.is_of_rows(right):
+            name, left, right = filters.flip_operator(name), right, left
+        if name not in (">", ">=") or not filters.is_of_rows(left) or filters.is_of_rows(right):
+            return None
+        return name, left, right
 
     def _find_watermark(self, condition: x.Expr) -> _Watermark | None:
         """What a comparison with the model's own table says of its bound."""
@@ -375,20 +360,20 @@ class _Increment:
         if not read:
             return None
         made = self._find_definition(read[0])
-        greatest = [e for e in made.walk() if is_greatest(e)]
-        exact = len(greatest) == 1 and is_kept(bound, read[0]) and is_kept(made, greatest[0])
-        null = len(greatest) == 1 and is_strict(bound, read[0]) and is_strict(made, greatest[0])
-        return _Watermark(drop_casts(row), operator == ">", exact, null)
+        greatest = [e for e in made.walk() if filters.is_greatest(e)]
+        exact = len(greatest) == 1 and filters.is_kept(bound, read[0]) and filters.is_kept(made, greatest[0])
+        null = len(greatest) == 1 and filters.is_strict(bound, read[0]) and filters.is_strict(made, greatest[0])
+        return _Watermark(filters.drop_casts(row), operator == ">", exact, null)
 
     def _find_definition(self, query: x.ScalarSubquery) -> x.Expr:
         return Definitions(query.plan).of(query.plan.output[0])
 
     def _is_own(self, plan: p.Plan) -> bool:
-        return reads(plan, self.written.relation)
+        return filters.reads(plan, self.written.relation)
 
-    def _covers(self, delta: Delta, columns: frozenset[str]) -> bool:
+    def _covers(self, delta: filters.Delta, columns: frozenset[str]) -> bool:
         """Whether rows that agree in all `columns` pass alike."""
-        return all(self._is_of(side, columns) for side in row_sides(delta.condition))
+        return all(self._is_of(side, columns) for side in filters.row_sides(delta.condition))
 
     def _is_of(self, expr: x.Expr, columns: frozenset[str]) -> bool:
         if self._text(expr) in columns or isinstance(expr, (x.Literal, x.Subquery)):

@@ -8,51 +8,29 @@ from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import ALIAS_WORDS, WORDS
 
-_BY = frozenset(("BY",))
 _QUERY_STARTS = frozenset(("ALL", "DISTINCT", "SELECT", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "("))
 _JOINED = frozenset(("JOIN", "OUTER", "SEMI", "ANTI", "ASOF"))
 _SCRIPT = (WORDS - {"AS"}) | {"(", "*"}
 """What a script reads (`FROM t MAP a USING 's'`); what is called `map` may have AS and column names after it."""
 
 _CLAUSES: dict[str, frozenset[str]] = {
-    "GROUP": _BY,
-    "ORDER": _BY,
-    "SORT": _BY,
-    "CLUSTER": _BY,
-    "DISTRIBUTE": _BY,
-    "BIN": _BY,
+    **dict.fromkeys(("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "BIN", "IDENTIFIED"), frozenset(("BY",))),
+    **dict.fromkeys(("UNION", "EXCEPT", "INTERSECT", "MINUS"), _QUERY_STARTS),
+    **dict.fromkeys(("FROM", "FOR", "JOIN"), WORDS | {"("}),
+    **dict.fromkeys(("PIVOT", "MATCH_CONDITION", "VALUES"), frozenset(("(",))),
+    **dict.fromkeys(("INNER", "CROSS", "SEMI", "ANTI", "ASOF"), frozenset(("JOIN",))),
+    **dict.fromkeys(("LEFT", "RIGHT", "FULL"), _JOINED),
+    **dict.fromkeys(("APPROX", "EXACT"), frozenset(("NEAREST",))),
+    **dict.fromkeys(("MAP", "REDUCE"), _SCRIPT),
     "PARTITION": frozenset(("BY", "(")),
-    "FROM": WORDS | {"("},
     "LATERAL": frozenset(("VIEW",)),
-    "UNION": _QUERY_STARTS,
-    "EXCEPT": _QUERY_STARTS,
-    "INTERSECT": _QUERY_STARTS,
-    "MINUS": _QUERY_STARTS,
-    "FOR": WORDS | {"("},
     "USING": WORDS | {"STRING_LITERAL", "("},
     "INSERT": frozenset(("INTO", "OVERWRITE", "WITH")),
-    "PIVOT": frozenset(("(",)),
     "UNPIVOT": frozenset(("(", "INCLUDE", "EXCLUDE")),
-    "ASOF": frozenset(("JOIN",)),
     "REPLACE": frozenset(("WHERE", "ON", "USING")),
     "WHEN": frozenset(("MATCHED", "NOT", "!")),
-    "MATCH_CONDITION": frozenset(("(",)),
-    "APPROX": frozenset(("NEAREST",)),
-    "EXACT": frozenset(("NEAREST",)),
     "WITH": frozenset(("(", "SCHEMA")),
-    "IDENTIFIED": _BY,
-    "VALUES": frozenset(("(",)),
-    "MAP": _SCRIPT,
-    "REDUCE": _SCRIPT,
     "TABLE": WORDS,
-    "JOIN": WORDS | {"("},
-    "INNER": frozenset(("JOIN",)),
-    "CROSS": frozenset(("JOIN",)),
-    "LEFT": _JOINED,
-    "RIGHT": _JOINED,
-    "FULL": _JOINED,
-    "SEMI": frozenset(("JOIN",)),
-    "ANTI": frozenset(("JOIN",)),
     "NATURAL": frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")),
 }
 """By keyword: the tokens that, right after it, make it the start of a clause and not a name."""

@@ -72,44 +72,38 @@ def _skip_type(c: Cursor) -> None:
         c.fail()
 
 
+_INCOMPLETE = {
+    "ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".',
+    "MAP": 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".',
+    "STRUCT": 'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
+}
+
+
 def _open_angle(c: Cursor, kind: str) -> bool:
-    if c.kind != "<":
-        shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
-            kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
-        )
-        message = f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}'
-        c.keep_error(f"INCOMPLETE_TYPE_DEFINITION.{kind}", message, c.starts[c.i - 1])
-        return False
-    c.advance()
-    return True
+    if c.skip("<"):
+        return True
+    message = f'Incomplete complex type: The definition of "{kind}" type is incomplete. {_INCOMPLETE[kind]}'
+    c.keep_error(f"INCOMPLETE_TYPE_DEFINITION.{kind}", message, c.starts[c.i - 1])
+    return False
 
 
 def _skip_struct(c: Cursor) -> None:
     c.advance()
-    if c.skip("<>"):
+    if c.skip("<>") or not _open_angle(c, "STRUCT") or c.skip(">"):
         return
-    if c.kind != "<":
-        message = (
-            'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
-            'You must provide at least one field type. For example: "STRUCT<Field1: INT>".'
-        )
-        c.keep_error("INCOMPLETE_TYPE_DEFINITION.STRUCT", message, c.starts[c.i - 1])
-        return
-    c.advance()
-    if c.skip(">"):
-        return
-    while True:
-        c.identifier()
-        c.skip(":")
-        _skip_type(c)
-        if c.kind in ("NOT", "!"):
-            c.advance()
-            c.take("NULL")
-        if c.skip("COMMENT"):
-            c.string()
-        if not c.skip(","):
-            break
+    c.read_list(_skip_field)
     c.take(">")
+
+
+def _skip_field(c: Cursor) -> None:
+    c.identifier()
+    c.skip(":")
+    _skip_type(c)
+    if c.kind in ("NOT", "!"):
+        c.advance()
+        c.take("NULL")
+    if c.skip("COMMENT"):
+        c.string()
 
 
 def _skip_lengths(c: Cursor) -> bool:

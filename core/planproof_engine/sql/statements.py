@@ -261,14 +261,9 @@ def _execute(c: Cursor) -> commands.ExecuteImmediate:
 
 
 _DROPPED = {
-    "TABLE": "TABLE",
-    "VIEW": "VIEW",
-    "FUNCTION": "FUNCTION",
-    "VARIABLE": "VARIABLE",
+    **{word: word for word in ("TABLE", "VIEW", "FUNCTION", "VARIABLE", "SCHEMA")},
     "VAR": "VARIABLE",
-    "SCHEMA": "SCHEMA",
-    "DATABASE": "SCHEMA",
-    "NAMESPACE": "SCHEMA",
+    **dict.fromkeys(("DATABASE", "NAMESPACE"), "SCHEMA"),
 }
 
 _READERS: dict[str, Callable[[Cursor], q.Node]] = {

@@ -123,25 +123,24 @@ class String(DataType):
 
 
 @record(frozen=True, slots=True)
-class Char(DataType):
-    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+class Sized(DataType):
+    """A string of a declared length."""
 
     length: int
 
     @property
     def simple(self) -> str:
-        return f"char({self.length})"
+        return f"{type(self).__name__.lower()}({self.length})"
 
 
 @record(frozen=True, slots=True)
-class Varchar(DataType):
+class Char(Sized):
+    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+
+
+@record(frozen=True, slots=True)
+class Varchar(Sized):
     """`varchar(length)`: in a plan Spark takes it for a string, and refuses longer values where it stores."""
-
-    length: int
-
-    @property
-    def simple(self) -> str:
-        return f"varchar({self.length})"
 
 
 @record(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def _check_members(args: Args, conf: Conf) -> Mismatch | None:
 
 def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
-    return [*args[:-2], *cast_to_common(args[-2:], conf, lambda types, conf: find_wider(*types, conf))]
+    return [*args[:-2], *cast_to_common(args[-2:], conf, lambda types, conf: find_wider(types[0], types[1], conf))]
 
 
 def check_branches(args: Args, conf: Conf) -> Mismatch | None:
