@@ -36,16 +36,16 @@ expr.f (expr no name)                 Dot; so is `(a).b`, which is a name too: `
 *, t.*, a.b.*, t.* EXCEPT (x, y.z)    Star
 (a), (SELECT ..)                      Paren, Subquery
 (a, b AS c)                           Tuple: members may be Alias
-+ - * / % DIV ||                      Add Sub Mul Div Mod IntDiv DPipe, each a Binary
-& | ^ << >> >>>                       BitwiseAnd Or Xor LeftShift RightShift, UnsignedRightShift
--x, +x, ~x, NOT x, !x                 Neg, Pos, BitwiseNot, Not, each a Unary
-= == <=> <> != < <= > >=              EQ NullSafeEQ NEQ LT LTE GT GTE
-AND OR                                And, Or (a chain is a balanced tree, as Spark builds it)
++ - * / % DIV || & | ^ << >> >>>      Binary, whose `operator` is the sign or the word in capitals; == is =
+= == <=> <> != < <= > >=
+AND OR                                Binary (a chain is a balanced tree, as Spark builds it)
+-x, +x, ~x                            Unary
+NOT x, !x                             Not
 x [NOT] BETWEEN a AND b, x [NOT] IN   Between, In, Like, ILike, RegexpLike, each a Predicate; with NOT:
 (a, b), [NOT] LIKE, ILIKE, RLIKE      Not(the Predicate, inner=True), same span
 x [NOT] LIKE ANY|SOME|ALL (a, b)      QuantifiedLike
 x IS [NOT] NULL|TRUE|FALSE|UNKNOWN    Is, a Predicate
-x IS [NOT] DISTINCT FROM y            NullSafeNEQ; with NOT NullSafeEQ
+x IS [NOT] DISTINCT FROM y            Binary: `<!>`; with NOT `<=>`
 CASE                                  Case of Whens
 CAST(x AS t), TRY_CAST, x::t          Cast, TryCast, Cast(colons=True)
 IDENTIFIER(expr)                      IdentifierClause, of a Literal with the quoted name where literals tell it; before

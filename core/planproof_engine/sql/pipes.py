@@ -61,12 +61,12 @@ def _assign(c: Cursor, before: q.Query) -> q.Pipe:
     return q.PipeSet(before, c.read_list(assignment))
 
 
-def assignment(c: Cursor) -> q.EQ:
+def assignment(c: Cursor) -> q.Binary:
     """`a = 1`, of SET."""
     start = c.start
     name = column(c, multipart(c))
     c.take("=")
-    return c.place(q.EQ(name, expression(c)), start)
+    return c.place(q.Binary("=", name, expression(c)), start)
 
 
 def _drop(c: Cursor, before: q.Query) -> q.Pipe:

@@ -339,7 +339,7 @@ def constant_text(node: q.Node) -> str | None:
         return node.text
     if isinstance(node, q.Paren):
         return constant_text(node.operand)
-    if isinstance(node, q.DPipe):
+    if isinstance(node, q.Binary) and node.operator == "||":
         left, right = constant_text(node.left), constant_text(node.right)
         return None if left is None or right is None else left + right
     return None

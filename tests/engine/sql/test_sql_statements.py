@@ -123,7 +123,7 @@ def test_create_function() -> None:
     assert [p.name.text for p in node.parameters] == ["x", "y"]
     assert node.returns is not None
     assert node.returns.data_type.simple == "double"
-    assert isinstance(node.body, q.Add)
+    assert isinstance(node.body, q.Binary)
     table = read("CREATE FUNCTION g() RETURNS TABLE (a INT) RETURN SELECT 1")
     assert (table.returns_table[0].name.text, type(table.body)) == ("a", q.Select)
     assert read("CREATE FUNCTION h AS 'a.B' USING JAR 'x'").class_name == "a.B"

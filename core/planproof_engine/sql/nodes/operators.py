@@ -10,154 +10,30 @@ from planproof_engine.sql.tree import Node, node
 
 @node
 class Binary(Node):
-    """An operator between two operands."""
+    """An operator between two operands, in capitals where it is a word: `+`, `||`, `DIV`, `<=>`, `OR`.
 
+    `a IS NOT DISTINCT FROM b` is `<=>`, and `a IS DISTINCT FROM b` that operator's negation, `<!>`.
+    """
+
+    operator: str
     left: Node
     right: Node
 
 
 @node
 class Unary(Node):
-    """An operator before one operand."""
+    """A sign before one operand: `-`, `+` or `~`."""
 
+    operator: str
     operand: Node
 
 
 @node
-class Add(Binary):
-    """`a + b`."""
-
-
-@node
-class Sub(Binary):
-    """`a - b`."""
-
-
-@node
-class Mul(Binary):
-    """`a * b`."""
-
-
-@node
-class Div(Binary):
-    """`a / b`."""
-
-
-@node
-class Mod(Binary):
-    """`a % b`."""
-
-
-@node
-class IntDiv(Binary):
-    """`a DIV b`."""
-
-
-@node
-class DPipe(Binary):
-    """`a || b`."""
-
-
-@node
-class BitwiseAnd(Binary):
-    """`a & b`."""
-
-
-@node
-class BitwiseOr(Binary):
-    """`a | b`."""
-
-
-@node
-class BitwiseXor(Binary):
-    """`a ^ b`."""
-
-
-@node
-class BitwiseLeftShift(Binary):
-    """`a << b`."""
-
-
-@node
-class BitwiseRightShift(Binary):
-    """`a >> b`."""
-
-
-@node
-class UnsignedRightShift(Binary):
-    """`a >>> b`."""
-
-
-@node
-class EQ(Binary):
-    """`a = b`."""
-
-
-@node
-class NEQ(Binary):
-    """`a <> b`."""
-
-
-@node
-class NullSafeEQ(Binary):
-    """`a <=> b`."""
-
-
-@node
-class NullSafeNEQ(Binary):
-    """`a IS DISTINCT FROM b`."""
-
-
-@node
-class LT(Binary):
-    """`a < b`."""
-
-
-@node
-class LTE(Binary):
-    """`a <= b`."""
-
-
-@node
-class GT(Binary):
-    """`a > b`."""
-
-
-@node
-class GTE(Binary):
-    """`a >= b`."""
-
-
-@node
-class And(Binary):
-    """`a AND b`."""
-
-
-@node
-class Or(Binary):
-    """`a OR b`."""
-
-
-@node
-class Not(Unary):
+class Not(Node):
     """`NOT a`; `inner` where it stands within a predicate (`a NOT IN ..`)."""
 
+    operand: Node
     inner: bool = False
-
-
-@node
-class Neg(Unary):
-    """Unary minus."""
-
-
-@node
-class Pos(Unary):
-    """Unary plus."""
-
-
-@node
-class BitwiseNot(Unary):
-    """`~a`."""
 
 
 @node

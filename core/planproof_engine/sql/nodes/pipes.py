@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.sql.nodes.names import Column, Identifier
-from planproof_engine.sql.nodes.operators import EQ
+from planproof_engine.sql.nodes.operators import Binary
 from planproof_engine.sql.nodes.queries import (
     Group,
     Hint,
@@ -48,7 +48,7 @@ class PipeExtend(Pipe):
 class PipeSet(Pipe):
     """`|> SET a = 1`: the left side of each assignment is a Column."""
 
-    assignments: Sequence[EQ]
+    assignments: Sequence[Binary]
 
 
 @node
