@@ -41,7 +41,7 @@ expr.f (expr no name)                 Dot; so is `(a).b`, which is a name too: `
 AND OR                                Binary (a chain is a balanced tree, as Spark builds it)
 -x, +x, ~x                            Unary
 NOT x, !x                             Not
-x [NOT] BETWEEN a AND b, x [NOT] IN   Between, In, Like, ILike, RegexpLike, each a Predicate; with NOT:
+x [NOT] BETWEEN a AND b, x [NOT] IN   Between, In, Like (of all three), each a Predicate; with NOT:
 (a, b), [NOT] LIKE, ILIKE, RLIKE      Not(the Predicate, inner=True), same span
 x [NOT] LIKE ANY|SOME|ALL (a, b)      QuantifiedLike
 x IS [NOT] NULL|TRUE|FALSE|UNKNOWN    Is, a Predicate
@@ -70,13 +70,13 @@ Queries. ORDER BY, LIMIT, ... and WITH stand in the fields of the query's outerm
 ====================================  =================================================================================
 SELECT, FROM t SELECT .., FROM t      Select; with from_first; with from_only, whose only item is a star
 (query)                               Subquery
-UNION EXCEPT MINUS INTERSECT          Union, Except (also for MINUS), Intersect, each a SetOperation
+UNION EXCEPT MINUS INTERSECT          SetOperation, MINUS as "except"
 VALUES (1, 2), (3, 4) AS t(a, b)      Values
 TABLE t                               TableQuery
 SELECT TRANSFORM(..) USING 's' AS ..  Transform
 query |> operator                     a Pipe class for each operator (`planproof_engine.sql.nodes.pipes`)
 WINDOW w AS (..)                      NamedWindow
-GROUP BY                              Group, whose keys may be Rollup, Cube and GroupingSets
+GROUP BY                              Group, whose keys may be GroupingAnalytics
 ====================================  =================================================================================
 
 Relations: a tree leans left as Spark's plan does.

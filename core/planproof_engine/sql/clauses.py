@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expression, sort_items
@@ -49,7 +49,7 @@ def where(c: Cursor) -> q.Where:
 
 
 def group(c: Cursor, aliases: bool = False) -> q.Group:
-    """GROUP BY: its keys may be Rollup, Cube and GroupingSets, and with `aliases`, in a pipe, Aliases."""
+    """GROUP BY: its keys may be GroupingAnalytics, and with `aliases`, in a pipe, Aliases."""
     start = c.start
     c.take("GROUP")
     c.take("BY")
@@ -75,12 +75,12 @@ def _grouping(c: Cursor, aliases: bool) -> q.Node:
 
 def _grouping_analytics(c: Cursor) -> q.Node | None:
     start = c.start
-    if c.kind in ("ROLLUP", "CUBE") and c.peek() == "(":
-        kind = q.Rollup if c.kind == "ROLLUP" else q.Cube
+    kind = c.kind
+    if kind in ("ROLLUP", "CUBE") and c.peek() == "(":
         c.advance()
-        return c.place(kind(_grouping_list(c, _grouping_set)), start)
+        return c.place(q.GroupingAnalytics(kind, _grouping_list(c, _grouping_set)), start)
     if c.skip_all("GROUPING", "SETS"):
-        return c.place(q.GroupingSets(_grouping_list(c, _grouping_element)), start)
+        return c.place(q.GroupingAnalytics("GROUPING SETS", _grouping_list(c, _grouping_element)), start)
     return None
 
 
@@ -141,18 +141,11 @@ def _named_window(c: Cursor) -> q.NamedWindow:
 
 def parse_organization(c: Cursor, node: q.Query) -> None:
     """Spark's `queryOrganization`: ORDER BY, CLUSTER BY, DISTRIBUTE BY, SORT BY, WINDOW, LIMIT, OFFSET."""
-    first = start = c.start
-    if c.skip_all("ORDER", "BY"):
-        node.order = c.place(q.Order(sort_items(c)), start)
-    start = c.start
-    if c.skip_all("CLUSTER", "BY"):
-        node.cluster = c.place(q.Cluster(expressions(c)), start)
-    start = c.start
-    if c.skip_all("DISTRIBUTE", "BY"):
-        node.distribute = c.place(q.Distribute(expressions(c)), start)
-    start = c.start
-    if c.skip_all("SORT", "BY"):
-        node.sort = c.place(q.Sort(sort_items(c)), start)
+    first = c.start
+    node.order = _ordering(c, "ORDER", sort_items) or node.order
+    node.cluster = _ordering(c, "CLUSTER", expressions) or node.cluster
+    node.distribute = _ordering(c, "DISTRIBUTE", expressions) or node.distribute
+    node.sort = _ordering(c, "SORT", sort_items) or node.sort
     given = [c for c in (node.order, node.cluster, node.distribute, node.sort) if c is not None]
     if len(given) > 2 or (len(given) == 2 and given != [node.distribute, node.sort]):
         message = "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY."
@@ -160,6 +153,11 @@ def parse_organization(c: Cursor, node: q.Query) -> None:
     if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = [*node.windows, *windows(c)]
     _parse_limits(c, node)
+
+
+def _ordering(c: Cursor, word: str, read: Callable[[Cursor], Sequence[q.Node]]) -> q.Ordering | None:
+    start = c.start
+    return c.place(q.Ordering(read(c)), start) if c.skip_all(word, "BY") else None
 
 
 def _parse_limits(c: Cursor, node: q.Query) -> None:

@@ -24,7 +24,6 @@ _STRENGTHS = {
 """How strongly operators bind, as in `valueExpression`; operators of one strength group to the left."""
 
 _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
-_LIKES: dict[str, type[q.Like]] = {"LIKE": q.Like, "ILIKE": q.ILike}
 
 
 def expression(c: Cursor) -> q.Node:
@@ -115,12 +114,12 @@ def _predicate(c: Cursor, left: q.Node) -> q.Node:
     elif kind == "IN":
         node = _in(c, left)
     elif kind == "RLIKE":
-        node = q.RegexpLike(left, value(c))
+        node = q.Like(left, value(c), kind)
     elif c.kind in ("ANY", "SOME", "ALL") and c.peek() == "(":
         return _quantified_like(c, left, kind, negated, start)
     else:
         pattern = value(c)
-        node = _LIKES[kind](left, pattern, _escape_character(c) if c.skip("ESCAPE") else None)
+        node = q.Like(left, pattern, kind, _escape_character(c) if c.skip("ESCAPE") else None)
     c.place(node, start)
     return c.place(q.Not(node, inner=True), start) if negated else node
 

@@ -19,12 +19,7 @@ from planproof_engine.sql.primary import column, multipart
 from planproof_engine.sql.relations import join, sample
 from planproof_engine.sql.tokens import NUMBERS
 
-SETS: dict[str, type[q.SetOperation]] = {
-    "UNION": q.Union,
-    "EXCEPT": q.Except,
-    "MINUS": q.Except,
-    "INTERSECT": q.Intersect,
-}
+SETS = {"UNION": "union", "EXCEPT": "except", "MINUS": "except", "INTERSECT": "intersect"}
 
 
 def pipe(c: Cursor, before: q.Query) -> q.Pipe:

@@ -92,7 +92,7 @@ def _query_term(c: Cursor, floor: int) -> q.Query:
             c.advance()
             distinct = quantifier(c) is not False
             right = _query_term(c, strength + 1)
-            left = c.place(SETS[kind](left, right, distinct), start)
+            left = c.place(q.SetOperation(SETS[kind], left, right, distinct), start)
         elif floor == 1 and (kind == "|>" or (kind == "|" and c.peek() in PIPE_WORDS and c.bar_is_pipe)):
             c.advance()
             left = c.place(pipe(c, left), start)
@@ -157,7 +157,7 @@ def _from_statement(c: Cursor, start: int) -> q.Query:
         bodies.append(c.place(q.Select(items=[star], from_=source, from_only=True), start))
     node: q.Query = bodies[0]
     for body in bodies[1:]:
-        node = c.place(q.Union(node, body, False), start)
+        node = c.place(q.SetOperation("union", node, body, False), start)
     return node
 
 

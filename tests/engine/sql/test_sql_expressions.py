@@ -17,8 +17,6 @@ _FORMS: dict[type[q.Node], str] = {
     q.Paren: "({operand})",
     q.Between: "[{operand} between {low}, {high}]",
     q.In: "[{operand} in {members}]",
-    q.Like: "[{operand} like {pattern}]",
-    q.RegexpLike: "[{operand} rlike {pattern}]",
     q.Is: "[{operand} is {negated}{test}]",
     q.Cast: "cast({operand} as {target})",
     q.Lambda: "{{{parameters} -> {body}}}",
@@ -41,6 +39,8 @@ def grouped(node: Any) -> str:
         return f"[{grouped(node.left)} {sign} {grouped(node.right)}]"
     if isinstance(node, q.Unary):
         return f"[{node.operator}{grouped(node.operand)}]"
+    if isinstance(node, q.Like):
+        return f"[{grouped(node.operand)} {node.kind.lower()} {grouped(node.pattern)}]"
     if kind in _FORMS:
         return _FORMS[kind].format(**{f.name: grouped(getattr(node, f.name)) for f in fields(node)})
     if isinstance(node, q.Literal):

@@ -36,8 +36,6 @@ _FORMS = {
     q.Null: "NULL",
     q.Between: "between({operand}, {low}, {high})",
     q.In: "({operand} IN ({members}))",
-    q.Like: "{operand} LIKE {pattern}",
-    q.RegexpLike: "RLIKE({operand}, {pattern})",
     q.Lambda: "lambdafunction({body}, {parameters})",
     q.Call: "{name}({arguments})",
     q.Paren: "{operand}",
@@ -66,7 +64,11 @@ def spark_form(node: Any) -> str:
         return f"'{node.text}'" if node.is_string else node.text
     if isinstance(node, q.Is):
         return f"({spark_form(node.operand)} IS {'NOT ' if node.negated else ''}NULL)"
-    form = _FORMS.get(kind) or {**_SIGNS, **_PREFIXES}[node.operator]
+    form = _FORMS.get(kind, "")
+    if isinstance(node, (q.Binary, q.Unary)):
+        form = (_SIGNS if kind is q.Binary else _PREFIXES)[node.operator]
+    elif isinstance(node, q.Like):
+        form = {"LIKE": "{operand} LIKE {pattern}", "RLIKE": "RLIKE({operand}, {pattern})"}[node.kind]
     return form.format(**{f.name: spark_form(getattr(node, f.name)) for f in fields(node)})
 
 

@@ -161,7 +161,7 @@ def test_the_rest() -> None:
         node = parse_statement(f"{text};")
         assert isinstance(node, c.Command)
         assert (node.words, node.text) == (" ".join(text.split()[:2]).upper(), text)
-    assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.Union)
+    assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.SetOperation)
 
 
 def test_changes_of_tables() -> None:

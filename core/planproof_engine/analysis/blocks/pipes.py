@@ -20,7 +20,7 @@ from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
-from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
+from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
@@ -296,7 +296,7 @@ def _bind_group_item(node: q.Node, ctx: Context) -> Expr:
 def _combine(node: q.PipeSetOperation, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     left = _drop_hidden((child, ctx.scope))
     right = ctx.env.bind_query(node.other, ctx.env, outer)
-    return _make_side(build_set_operation(SET_KINDS[node.kind], left, right, not node.distinct, ctx.env, node), ctx)
+    return _make_side(build_set_operation(node.kind, left, right, not node.distinct, ctx.env, node), ctx)
 
 
 def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> Side:

@@ -44,7 +44,7 @@ def bind_recursive_cte(
     query = cte.query
     while isinstance(query, q.Subquery) and query.alias is None:
         query = query.query
-    if not isinstance(query, q.Union):
+    if not isinstance(query, q.SetOperation) or query.kind != "union":
         text = "A recursive definition must be a UNION of an anchor and a recursive step."
         raise env.make_error("INVALID_RECURSIVE_CTE", text, cte)
     if query.distinct and not env.lacks("recursion as it is"):

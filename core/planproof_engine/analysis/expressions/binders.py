@@ -286,14 +286,11 @@ def _is_of_literals(expr: Expr) -> bool:
     return isinstance(expr, Literal)
 
 
-def _like(name: str) -> Binder:
-    def binder(node: q.LikeBinary, ctx: Context) -> Expr:
-        operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
-        if isinstance(node, q.Like) and node.escape is not None:
-            operands.append(bind(node.escape, ctx))
-        return add_span(call(name, operands, ctx, node), node)
-
-    return binder
+def _like(node: q.Like, ctx: Context) -> Expr:
+    operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
+    if node.escape is not None:
+        operands.append(bind(node.escape, ctx))
+    return add_span(call(node.kind.lower(), operands, ctx, node), node)
 
 
 def _in(node: q.In, ctx: Context) -> Expr:
@@ -433,9 +430,7 @@ BINDERS: dict[type, Binder] = {
     q.Binary: _binary,
     q.Between: _between,
     q.Is: _is,
-    q.Like: _like("like"),
-    q.ILike: _like("ilike"),
-    q.RegexpLike: _like("rlike"),
+    q.Like: _like,
     q.QuantifiedLike: bind_quantified_like,
     q.IdentifierClause: _identifier,
     q.In: _in,

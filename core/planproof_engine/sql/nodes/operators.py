@@ -44,27 +44,12 @@ class Predicate(Node):
 
 
 @node
-class LikeBinary(Predicate):
-    """A test of the operand against one pattern."""
+class Like(Predicate):
+    """`a LIKE pattern ESCAPE escape`; `kind` is LIKE, ILIKE, or RLIKE, which has no escape."""
 
     pattern: Node
-
-
-@node
-class Like(LikeBinary):
-    """`a LIKE pattern ESCAPE escape`."""
-
+    kind: str
     escape: Literal | None = None
-
-
-@node
-class ILike(Like):
-    """`a ILIKE pattern ESCAPE escape`."""
-
-
-@node
-class RegexpLike(LikeBinary):
-    """`a RLIKE pattern`."""
 
 
 @node

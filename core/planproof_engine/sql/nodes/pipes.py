@@ -12,7 +12,6 @@ from planproof_engine.sql.nodes.queries import (
     Joined,
     Pivoted,
     Query,
-    SetOperation,
     TableSample,
     Unpivoted,
     Where,
@@ -82,9 +81,9 @@ class PipeAggregate(Pipe):
 
 @node
 class PipeSetOperation(Pipe):
-    """`|> UNION ALL other`: `kind` is the class of the same operation between two queries."""
+    """`|> UNION ALL other`: `kind` is that of the same operation between two queries."""
 
-    kind: type[SetOperation]
+    kind: str
     other: Query
     distinct: bool = True
 

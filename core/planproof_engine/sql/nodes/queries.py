@@ -14,29 +14,9 @@ from planproof_engine.sql.tree import Node, node
 
 @node
 class Ordering(Node):
-    """What says in which order, or where, rows stand."""
+    """ORDER BY, SORT BY, CLUSTER BY or DISTRIBUTE BY: the keys of the first two are Ordereds."""
 
     keys: Sequence[Node]
-
-
-@node
-class Order(Ordering):
-    """`ORDER BY keys`: Ordereds."""
-
-
-@node
-class Sort(Ordering):
-    """`SORT BY keys`: Ordereds."""
-
-
-@node
-class Cluster(Ordering):
-    """`CLUSTER BY keys`."""
-
-
-@node
-class Distribute(Ordering):
-    """`DISTRIBUTE BY keys`."""
 
 
 @node
@@ -83,24 +63,13 @@ class Qualify(Node):
 
 @node
 class GroupingAnalytics(Node):
-    """Grouping sets: each of `sets` is an expression, a Paren, or a Tuple (of none: the grand total)."""
+    """`kind (sets)`, of ROLLUP, CUBE or GROUPING SETS, among whose sets may be analytics too.
 
+    Each of `sets` is an expression, a Paren, or a Tuple (of none: the grand total).
+    """
+
+    kind: str
     sets: Sequence[Node]
-
-
-@node
-class Rollup(GroupingAnalytics):
-    """`ROLLUP (sets)`."""
-
-
-@node
-class Cube(GroupingAnalytics):
-    """`CUBE (sets)`."""
-
-
-@node
-class GroupingSets(GroupingAnalytics):
-    """`GROUPING SETS (sets)`, whose members may be analytics too."""
 
 
 @node
@@ -141,10 +110,10 @@ class Query(Node):
 
     _: KW_ONLY
     windows: Sequence[NamedWindow] = ()
-    order: Order | None = None
-    cluster: Cluster | None = None
-    distribute: Distribute | None = None
-    sort: Sort | None = None
+    order: Ordering | None = None
+    cluster: Ordering | None = None
+    distribute: Ordering | None = None
+    sort: Ordering | None = None
     limit: Limit | None = None
     offset: Offset | None = None
     with_: With | None = None
@@ -236,26 +205,12 @@ class Subquery(Query):
 
 @node
 class SetOperation(Query):
-    """Two queries; `distinct` unless ALL."""
+    """Two queries; `distinct` unless ALL. `kind` is union, except or intersect, as in `logical.nodes`."""
 
+    kind: str
     left: Query
     right: Query
     distinct: bool = True
-
-
-@node
-class Union(SetOperation):
-    """`UNION`."""
-
-
-@node
-class Except(SetOperation):
-    """`EXCEPT`, `MINUS`."""
-
-
-@node
-class Intersect(SetOperation):
-    """`INTERSECT`."""
 
 
 @node
