@@ -13,6 +13,8 @@ A rule's "Only when ..." names the laws that it needs.
 *Below*: Spark does not compute the first operand of `nullif(a / b, 0)` twice. It adds a projection below the query that
 computes `a / b` for each row, and the query reads the result. An `if` or a lambda around the `nullif` no longer keeps
 the division from failing. `find_early_operand` says which operands these are.
+
+How much work a call is, and how much data a type takes, only says whether a rewriting pays: no result depends on it.
 """
 
 from __future__ import annotations
@@ -23,11 +25,42 @@ from fractions import Fraction
 from planproof_engine import expr as x
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Expr
 from planproof_engine.expr.function import Category
-from planproof_engine.expr.traits import Elements, Evaluates, Loop
+from planproof_engine.expr.traits import Cost, Elements, Evaluates, Loop
 from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types.casts import can_up_cast, cannot_fail, may_overflow
+
+# What pays
+
+
+def is_costly(expr: Expr) -> bool:
+    """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups. The
+    expressions below it do not count here."""
+    return isinstance(expr, Call) and expr.function.traits.cost is not Cost.FEW
+
+
+def weigh_type(data_type: dt.DataType) -> int:
+    """About how much of a file a value of the type takes; a number takes 1."""
+    if isinstance(data_type, dt.Struct):
+        return sum(weigh_type(f.type) for f in data_type.fields)
+    if isinstance(data_type, (dt.Array, dt.Map)):
+        return 3 * sum(weigh_type(child) for child in data_type.children)
+    if isinstance(data_type, dt.Decimal):
+        return 1 if data_type.precision <= 18 else 2
+    return 2 if isinstance(data_type, dt.String) or data_type.simple in ("binary", "variant") else 1
+
+
+_LIGHT = 4
+
+
+def is_heavy(expr: Expr) -> bool:
+    """Whether its value holds structs, so that one more copy of it costs as much as a rewriting around it saves."""
+    return any(isinstance(t, dt.Struct) and weigh_type(t) > _LIGHT for t in dt.walk(expr.type))
+
+
+# What stays the same
 
 HASHED = (dt.BOOLEAN, dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.STRING, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 """Types for which Spark's hash sets and `=` agree on which values are equal. In Spark 4.3 they agree for floats too;

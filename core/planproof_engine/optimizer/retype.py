@@ -21,7 +21,7 @@ from planproof_engine.expr import (
     get_field,
 )
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.rewrite import rebuild
+from planproof_engine.expr.tree import rebuild
 from planproof_engine.functions.bind import apply, is_cast_nullable
 from planproof_engine.functions.registry import Registry
 from planproof_engine.optimizer.equivalence import is_alike

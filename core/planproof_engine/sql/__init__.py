@@ -74,7 +74,7 @@ UNION EXCEPT MINUS INTERSECT          SetOperation, MINUS as "except"
 VALUES (1, 2), (3, 4) AS t(a, b)      Values
 TABLE t                               TableQuery
 SELECT TRANSFORM(..) USING 's' AS ..  Transform
-query |> operator                     a Pipe class for each operator (`planproof_engine.sql.nodes.pipes`)
+query |> operator                     a Pipe class for each operator (`planproof_engine.sql.nodes.queries`)
 WINDOW w AS (..)                      NamedWindow
 GROUP BY                              Group, whose keys may be GroupingAnalytics
 ====================================  =================================================================================

@@ -8,7 +8,7 @@ from planproof_engine import types as dt
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.types.collations import is_collation
+from planproof_engine.types.kinds import is_collation
 
 _YEAR_MONTH = ("YEAR", "MONTH")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import begins_clause, is_name, sort_item, table_alias
 from planproof_engine.sql.calls import ENDS, argument
+from planproof_engine.sql.clauses import begins_clause, is_name, pivot, sort_item, table_alias, unpivot
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions, value
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import number, string_literal
-from planproof_engine.sql.pivots import pivot, unpivot
 from planproof_engine.sql.primary import (
     find_closing,
     function_name,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from planproof_engine.sql import commands
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import named_expressions
+from planproof_engine.sql.clauses import named_expressions
 from planproof_engine.sql.creates import (
     column_definition,
     column_types,
@@ -25,9 +25,8 @@ from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import interval, string_literal
-from planproof_engine.sql.pipes import assignment
 from planproof_engine.sql.primary import column, find_closing, is_query_at, multipart
-from planproof_engine.sql.queries import ctes, query, relation_name
+from planproof_engine.sql.queries import assignment, ctes, query, relation_name
 from planproof_engine.sql.relations import properties_text
 
 _SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+)(?:[^*]|\*(?!/))*\*/)"

@@ -45,7 +45,7 @@ from planproof_engine.expr import (
     is_aggregate,
 )
 from planproof_engine.expr.pretty import output_name, pretty
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown

@@ -43,7 +43,7 @@ from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve

@@ -23,7 +23,7 @@ from planproof_engine.functions.families.line import (
 )
 from planproof_engine.origin import Unknown
 from planproof_engine.types.coercion import find_implicit
-from planproof_engine.types.collations import is_collation, is_locale
+from planproof_engine.types.kinds import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
 def _collate_type(args: Args, conf: Conf) -> dt.DataType:

@@ -17,15 +17,21 @@ from collections.abc import Iterator, Sequence
 from planproof_engine import expr as x
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.rewrite import transform_down
 from planproof_engine.expr.traits import Cost
+from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.optimizer.laws import is_deterministic, may_raise, may_raise_below, nulls_before
+from planproof_engine.optimizer.laws import (
+    is_costly,
+    is_deterministic,
+    is_heavy,
+    may_raise,
+    may_raise_below,
+    nulls_before,
+)
 from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
 

@@ -14,8 +14,8 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
-from planproof_engine.optimizer.costs import weigh_type
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
+from planproof_engine.optimizer.laws import weigh_type
 from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve, record
 

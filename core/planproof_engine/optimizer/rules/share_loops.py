@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
