@@ -29,9 +29,8 @@ class Delta:
 def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
     """The conditions that the later plan adds. A value of the own table that is joined (`CROSS JOIN (SELECT max(..))`)
     stands in them as the subquery that it could be. Raises `Differs`."""
-    bounds = {
-        c.id: _make_value(c, side) for join in later.walk() if (side := _find_bound(join, own)) for c in side.output
-    }
+    sides = [side for join in later.walk() if (side := _find_bound(join, own))]
+    bounds = {c.id: x.ScalarSubquery(p.Project((c,), side), c.type) for side in sides for c in side.output}
 
     def in_place(expr: x.Expr) -> x.Expr:
         return bounds.get(expr.id, expr) if isinstance(expr, x.Column) else expr
@@ -82,10 +81,6 @@ def _is_one_row(plan: p.Plan) -> bool:
     while isinstance(plan, (p.Named, p.Project)):
         plan = plan.child
     return isinstance(plan, p.Aggregate) and not plan.groups and plan.grouping_sets is None
-
-
-def _make_value(column: x.Column, side: p.Plan) -> x.ScalarSubquery:
-    return x.ScalarSubquery(p.Project((column,), side), column.type)
 
 
 def _own_values(node: p.Plan) -> tuple[object, ...]:

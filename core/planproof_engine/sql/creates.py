@@ -80,7 +80,8 @@ def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.
     name = relation_name(c)
     if temporary and _provider_follows(c):
         return _create_view_using(c, name, replace, global_)
-    columns, binding = _comment_list(c), None
+    columns = c.enclosed(lambda c: c.read_list(_commented)) if c.kind == "(" else []
+    binding = None
     while c.kind != "AS":
         if c.skip("COMMENT"):
             c.string()
@@ -113,10 +114,6 @@ def _create_view_using(c: Cursor, name: q.Table, replace: bool, global_: bool) -
     if c.skip("OPTIONS"):
         parenthesized_text(c)
     return node
-
-
-def _comment_list(c: Cursor) -> list[q.Identifier]:
-    return c.enclosed(lambda c: c.read_list(_commented)) if c.kind == "(" else []
 
 
 def _commented(c: Cursor) -> q.Identifier:

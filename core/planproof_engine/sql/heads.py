@@ -90,7 +90,7 @@ def _table(c: Cursor, clauses: dict[str, Any]) -> Statement:
     is_empty = c.kind == "("
     if is_empty:
         clauses["columns"] = _definitions(c)
-    while not (_is_over(c) if is_empty else c.skip("AS")):
+    while not (c.kind in ("EOF", ";") if is_empty else c.skip("AS")):
         key, value = _clause(c)
         if key in clauses:
             c.fail()
@@ -210,10 +210,6 @@ def _following_text(c: Cursor) -> str:
     if not text or c.kind == ";":
         c.fail()
     return text
-
-
-def _is_over(c: Cursor) -> bool:
-    return c.kind in ("EOF", ";")
 
 
 def _require_end(c: Cursor) -> None:

@@ -52,10 +52,6 @@ def is_tighter_decimal(d: n.Decimal, other: n.DataType) -> bool:
     return False
 
 
-def _is_resolvable(from_nullable: bool, to_nullable: bool) -> bool:
-    return not from_nullable or to_nullable
-
-
 def _can_cast_nested(
     source: n.DataType,
     target: n.DataType,
@@ -67,7 +63,7 @@ def _can_cast_nested(
         return None
     parts = zip(source.children, target.children, n.flags_of(source), n.flags_of(target))
     return n.are_nested_alike(source, target) and all(
-        allowed(a, b) and _is_resolvable(nullable or lost(a, b), may_be_null) for a, b, nullable, may_be_null in parts
+        allowed(a, b) and (may_be_null or not (nullable or lost(a, b))) for a, b, nullable, may_be_null in parts
     )
 
 

@@ -101,10 +101,6 @@ def _extreme(name: str) -> Table:
     return fn(name, (Many(ANY, 2),), merged_type(), EVERY, coerces=lambda args, conf: cast_to_common(args, conf, find_wider_without_strings), coerce=Coerce.NONE, check=checks(one_type(name), orderable), traits=replace(PURE, hands_on=every))
 
 
-def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
-    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, coerces=meet, coerce=Coerce.NONE, check=check, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST))
-
-
 def _print_log(call: Call, pretty: Pretty) -> str:
     base = "E(), " if len(call.args) == 1 else ""
     return f"LOG({base}{', '.join(pretty(x) for x in call.args)})"
@@ -283,7 +279,7 @@ TABLE: Table = lines(
     fn("unhex", (ANY_STRING,), dt.BINARY, ALWAYS, traits=PURE),
     fn("conv", (ANY_STRING, dt.INT, dt.INT), type_of(0), ALWAYS, traits=ANSI_RAISES),
     fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, dt.LONG), dt.LONG, ALWAYS, check=_check_one_scale, traits=PURE),
-    _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", dt.is_numeric, "a numeric type")),
+    fn("pmod", (ANY, ANY), arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("pmod", dt.is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
     *map(_extreme, ("greatest", "least")),
     fn("bit_count", (OneOf((INTEGRAL, dt.BOOLEAN)),), dt.INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("bit_get getbit", (INTEGRAL, dt.INT), dt.BYTE, EITHER, alias=True, traits=RAISES),

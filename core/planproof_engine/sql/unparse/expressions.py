@@ -149,15 +149,11 @@ def _write_zipped(call: x.Call) -> list[str]:
     assert isinstance(call.type.element, dt.Struct)
     texts = []
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
-        plain = name == str(at) and not _has_name(arg)
+        plain = name == str(at) and not isinstance(arg, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
         texts.append(
             write_node(arg) if plain else f"(named_struct({write_string(name)}, {write_node(arg)})).{quote_name(name)}"
         )
     return texts
-
-
-def _has_name(expr: x.Expr) -> bool:
-    return isinstance(expr, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
 
 
 def _write_nulled(node: x.Nulled) -> str:
