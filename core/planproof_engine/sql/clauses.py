@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expression, sort_items
 from planproof_engine.sql.calls import window_spec
@@ -76,10 +77,14 @@ def _grouping(c: Cursor, aliases: bool) -> q.Node:
 
 def _grouping_analytics(c: Cursor) -> q.Node | None:
     start = c.start
-    if c.kind in ("ROLLUP", "CUBE") and c.peek() == "(":
+    if c.kind in ("ROLLUP", "CUBE") and c.peek() == "(" and c.peek(2) != ")":  # Of nothing it is a function's call.
         kind = q.Rollup if c.kind == "ROLLUP" else q.Cube
         c.advance()
-        return c.place(kind(_grouping_list(c, _grouping_set)), start)
+        sets = _grouping_list(c, _grouping_set)
+        if any(isinstance(s, q.Tuple) and not s.members for s in sets):
+            text = f"Empty set in {kind.__name__.upper()} grouping sets is not supported."
+            raise AnalysisError("_LEGACY_ERROR_TEMP_0051", text, c.origin(start))
+        return c.place(kind(sets), start)
     if c.skip_all("GROUPING", "SETS"):
         return c.place(q.GroupingSets(_grouping_list(c, _grouping_element)), start)
     return None

@@ -255,7 +255,7 @@ def _identifier_clause(c: Cursor) -> q.Node:
 
 def _parenthesis(c: Cursor) -> q.Node:
     start = c.start
-    if is_query_at(c, c.i + 1) and not _is_row_of_calls(c):
+    if is_query_at(c, c.i + 1) and not _is_row_of_calls(c) and not _is_row_of_names(c):
         c.advance()
         subquery = q.Subquery(c.rules.query(c))
         c.take(")")
@@ -280,6 +280,21 @@ def _is_row_of_calls(c: Cursor) -> bool:
     """Whether Spark reads `(values (1), (2))` as a row, which it tries before a query: a call of `values` comes first
     in it."""
     return c.peek() == "VALUES" and c.peek(2) == "(" and c.kinds[find_closing(c, c.i + 2) + 1] == ","
+
+
+def _is_row_of_names(c: Cursor) -> bool:
+    """Whether Spark reads `(SELECT a, b)` as a row: a column called SELECT under the name `a`, and `b`."""
+    if c.peek() != "SELECT" or c.peek(2) not in WORDS or c.peek(3) != ",":
+        return False
+    at, close = c.i + 3, find_closing(c, c.i)
+    while at < close and c.kinds[at] not in _OF_QUERIES:
+        at = find_closing(c, at) if c.kinds[at] == "(" else at + 1
+    return at == close
+
+
+_OF_QUERIES = frozenset(
+    ("FROM", "WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "DISTRIBUTE", "CLUSTER", "LIMIT")
+) | frozenset(("OFFSET", "UNION", "INTERSECT", "EXCEPT", "MINUS", "LATERAL", "|>"))
 
 
 def _parameters_follow(c: Cursor) -> bool:
