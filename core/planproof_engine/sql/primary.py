@@ -5,6 +5,7 @@ Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may fo
 
 from __future__ import annotations
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
@@ -234,6 +235,8 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
 def parse_name(text: str, c: Cursor) -> list[q.Identifier]:
     """The parts of the dotted name that this text, which is no part of the query's, spells."""
     inner = Cursor(text, c.conf, c.rules)
+    if inner.kind == "EOF":
+        raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", c.origin())
     parts = multipart(inner)
     if inner.kind != "EOF":
         inner.fail()

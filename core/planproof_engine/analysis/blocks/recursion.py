@@ -13,6 +13,7 @@ from planproof_engine.expr import Column, fresh_id
 from planproof_engine.logical.nodes import (
     CROSS,
     FULL,
+    INNER,
     LEFT,
     LEFT_ANTI,
     LEFT_SEMI,
@@ -73,8 +74,8 @@ def bind_recursive_cte(
     if len(step.output) == len(types):
         types = [_merge(t, c.type, cte, env) for t, c in zip(types, step.output)]
         anchor = cast_columns(anchor, _list_differing_types(anchor, types, env), env)
-    _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
+    _check_places(step, itself, cte, env)
     if len(step.output) == len(types):
         step = cast_columns(step, _list_differing_types(step, types, env), env)
     elif not env.lacks("recursion as it is"):
@@ -147,10 +148,12 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
             below = node.children
         elif isinstance(node, Join):
             sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
-            if lenient and not node.lateral:  # Of joins without a condition Spark 4.0 knows the comma alone.
-                sides[CROSS] = sides[FULL]
+            if lenient:  # Of joins without a condition Spark 4.0 knows the comma alone; LATERAL is a subquery.
+                sides[CROSS] = (node.right,) if node.lateral else sides[FULL]
+                sides[INNER] = (node.right,) if node.lateral else ()
             below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
+            below += (inner,) if lenient else ()
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
             text = (
