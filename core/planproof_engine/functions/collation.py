@@ -41,6 +41,14 @@ _OF_ARRAYS = (
 )
 """Those of `COMPARING` that first look whether their arguments are of fitting types."""
 
+HANDING_ON = frozenset(
+    (
+        *("any_value", "array_agg", "collect_list", "count", "first", "first_value", "last", "last_value", "listagg"),
+        *("max", "min", "getarrayitem", "struct", "named_struct", "to_json"),
+    )
+)
+"""Functions that take a string whatever its collation."""
+
 COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
@@ -272,6 +280,8 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
         keys, values = (collate_arguments("array", list(args[at::2]), conf, keep=keep) for at in (0, 1))
         return [e for pair in zip(keys, values) for e in pair] if len(keys) == len(values) else list(args)
     places = MERGING.get(function) or COMPARING.get(function)
+    if OPEN in kinds and function in HANDING_ON:
+        return list(args)
     if OPEN in kinds and function not in MERGING and function not in COMPARING:
         raise Unknown("a string of indeterminate collation as an argument")
     if places is None or (OPEN in kinds and function not in MERGING):

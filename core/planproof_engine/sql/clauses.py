@@ -277,9 +277,13 @@ def _grouping(c: Cursor, aliases: bool) -> q.Node:
 def _grouping_analytics(c: Cursor) -> q.Node | None:
     start = c.start
     kind = c.kind
-    if kind in ("ROLLUP", "CUBE") and c.peek() == "(":
+    if kind in ("ROLLUP", "CUBE") and c.peek() == "(" and c.peek(2) != ")":  # Of nothing it is a function's call.
         c.advance()
-        return c.place(q.GroupingAnalytics(kind, _grouping_list(c, _grouping_set)), start)
+        sets = _grouping_list(c, _grouping_set)
+        if any(isinstance(s, q.Tuple) and not s.members for s in sets):
+            text = f"Empty set in {kind} grouping sets is not supported."
+            raise AnalysisError("_LEGACY_ERROR_TEMP_0051", text, c.origin(start))
+        return c.place(q.GroupingAnalytics(kind, sets), start)
     if c.skip_all("GROUPING", "SETS"):
         return c.place(q.GroupingAnalytics("GROUPING SETS", _grouping_list(c, _grouping_element)), start)
     return None

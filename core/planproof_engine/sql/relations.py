@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, argument
 from planproof_engine.sql.clauses import begins_clause, is_name, pivot, sort_item, table_alias, unpivot
@@ -419,6 +420,9 @@ def _unnest(c: Cursor, start: int) -> q.Unnest:
 def _table_function(
     c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None
 ) -> q.TableFunction:
+    if parts is not None and len(parts) > 1 and "schema of a table function" in c.lacks:
+        text = f"Table valued function cannot specify database name: {name}."
+        raise AnalysisError("INVALID_SQL_SYNTAX.INVALID_TABLE_VALUED_FUNC_NAME", text, c.origin(start))
     c.advance()
     arguments = c.read_list(_table_function_argument) if c.kind != ")" else []
     c.take(")")

@@ -67,8 +67,8 @@ def bind_organization(
         if clause is not None:
             plan = _Clause(word, clause, plan, block, env, outer, shown).bind()
     if node.offset is not None:
-        plan = add_limit("offset", node.offset.count, plan, env)
-    return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env)
+        plan = add_limit("offset", node.offset.count, plan, env, outer)
+    return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env, outer)
 
 
 def _content_beside_grouping(key: Expr) -> int:

@@ -24,7 +24,7 @@ from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
-from planproof_engine.expr.pretty import outer_references
+from planproof_engine.expr.pretty import outer_references, refuse_nameless
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -48,6 +48,7 @@ def bind_whole(tree: q.Query, env: Environment) -> Plan:
     if late:
         raise late[0]
     refuse_many_sources(plan, tree, env)
+    refuse_nameless(plan.output)
     return plan
 
 

@@ -250,7 +250,7 @@ def bind_aggregate(
 ) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     noted = len(ctx.env.late or ())
-    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.lateral:
+    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.refers:
         condition = "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING"
         raise ctx.env.make_error(condition, "An item names an alias on its left beside windows and HAVING.", node)
     found = _bind_aggregate(node, items, child, ctx)

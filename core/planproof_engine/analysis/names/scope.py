@@ -14,6 +14,9 @@ from planproof_engine.expr import Column, Variable
 from planproof_engine.origin import AnalysisError, Origin
 from planproof_engine.records import evolve, record
 
+METADATA = "_metadata"
+"""The struct that tables of files offer beside their columns (`FileFormat.METADATA_NAME`)."""
+
 
 @dataclass(slots=True)
 class Scope:
@@ -93,7 +96,7 @@ class Scope:
         wanted = tuple(self.key(p) for p in parts)
         return tuple(
             c
-            for c in (*self.hidden, *self.columns)
+            for c in (*(h for h in self.hidden if h.name != METADATA), *self.columns)
             if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
         )
 
