@@ -30,7 +30,7 @@ class Definitions:
     """What makes each column: a source's own column, or the expression behind a name.
 
     `large` notes, by an expression's identity, the expression and whether nothing keeps its value small
-    (`narrowing.may_be_large`): columns that are made of each other are looked at once.
+    (`integers.may_be_large`): columns that are made of each other are looked at once.
     """
 
     def __init__(self, root: p.Plan) -> None:

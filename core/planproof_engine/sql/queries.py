@@ -219,7 +219,7 @@ _DELIMITERS = (
 def query(c: Cursor) -> q.Query:
     """A whole query: WITH, the term, and what orders and limits it.
 
-    It is read again where a keyword in it turns out to be no name. That is seldom: see `aliases.is_name`.
+    It is read again where a keyword in it turns out to be no name. That is seldom: see `clauses.is_name`.
     """
     first = c.i
     while True:
