@@ -64,6 +64,9 @@ def test_names_that_spark_makes_of_ids_are_unknown_where_they_are_shown() -> Non
         with pytest.raises(Unknown, match="the name of a field of what filter gives"):
             list_columns(sql, "4.3")
     assert list_columns(f"WITH w AS ({nameless}) SELECT w.a, count(*) AS n FROM w GROUP BY w.a", "4.3") == ["a", "n!"]
+    with pytest.raises(AnalysisError) as caught:
+        list_columns(f"SELECT w.b FROM ({nameless}) w", "4.3")
+    assert caught.value.message.endswith("Did you mean one of the following? [`w`.`a`].")
     made = evolve(
         apply([*FILES, f"CREATE TABLE h AS {nameless}", f"CREATE TEMP VIEW v AS {nameless}"], {}, Conf.of("4.3"))
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Column, Variable
+from planproof_engine.expr.pretty import NAMELESS
 from planproof_engine.origin import AnalysisError, Origin
 from planproof_engine.records import evolve, record
 
@@ -102,7 +103,7 @@ class Scope:
 
     def list_candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of the columns, the most similar ones first, as Spark suggests them."""
-        spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
+        spelled = [(*c.qualifier, c.name) for c in self.columns if NAMELESS not in c.name] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         edits = _measure_edits(".".join(parts))

@@ -301,16 +301,17 @@ Flag = Callable[[Sequence[bool], int], bool]
 """Takes the null flags of an array's items and a place; gives whether the item found there may be null."""
 
 
-def _is_picked_nullable(args: Args, flag: Flag, *, raises: bool) -> bool:
+def _is_picked_nullable(args: Args, flag: Flag, conf: Conf, *, raises: bool) -> bool:
     """`ArrayItem.computeNullabilityFromArray`.
 
     A constant place in an array that is written out has its item's flag; in another array it may be null. Any other
     place fails outside the array where `raises`, so that only the array's flags count: not even the place's own does.
+    Before 4.1 the array's own does not, either.
     """
     array, index = args
     assert isinstance(array.type, dt.Array)
     if not is_foldable(index) or index.nullable:
-        return not raises or array.nullable or array.type.contains_null
+        return not raises or (array.nullable and not conf.before("4.1")) or array.type.contains_null
     flags = _list_item_flags(array)
     if flags is None:
         return True
@@ -351,7 +352,7 @@ def _element_nullable(tried: bool) -> NullRule:
         if isinstance(args[0].type, dt.Map):
             return True
         raises = conf.ansi and not tried
-        return _is_picked_nullable(args, _from_one(raises), raises=raises)
+        return _is_picked_nullable(args, _from_one(raises), conf, raises=raises)
 
     return nullable
 
@@ -400,8 +401,9 @@ def _place_kind(conf: Conf) -> Kind | dt.DataType:
 
 
 def _place_is_known(args: Args) -> bool:
-    """A null place gives null. `computeNullabilityFromArray` does not look at that, so that the flag may be untrue."""
-    return not args[1].nullable or args[1].evidence is not None
+    """A null place gives null, and so does a null array. `computeNullabilityFromArray` does not look at that, so that
+    the flag may be untrue."""
+    return all(not arg.nullable or arg.evidence is not None for arg in args[:2])
 
 
 def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) -> Table:
@@ -445,9 +447,9 @@ TABLE: Table = lines(
     fn("array_insert", (ANY, ANY, ANY), lambda args, conf: dt.Array(dt.as_nullable(array_at(args).element), True), where(0, 1), coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
     fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_look_at_seed, coerce=Coerce.EXPECTS, show=prints("shuffle({0})"), traits=VOLATILE, since="4.0"),
     fn("shuffle", (ANY_ARRAY,), type_of(0), FIRST, coerce=Coerce.EXPECTS, traits=VOLATILE, until="4.0"),
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(conf.ansi), raises=conf.ansi), show=prints("{0}[{1}]"), coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(conf.ansi), conf, raises=conf.ansi), show=prints("{0}[{1}]"), coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
     fn("getmapvalue", (ANY, ANY), lambda args, conf: map_at(args).value, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=prints("{0}[{1}]"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
-    fn("get", (ANY, ANY), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(False), raises=False), coerces=lambda args, conf: cast_implicitly(args, (None, _place_kind(conf)), conf), coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, (ANY_ARRAY, _place_kind(conf))), traits=replace(PURE, elements=Elements.ITEM)),
+    fn("get", (ANY, ANY), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(False), conf, raises=False), coerces=lambda args, conf: cast_implicitly(args, (None, _place_kind(conf)), conf), coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, (ANY_ARRAY, _place_kind(conf))), traits=replace(PURE, elements=Elements.ITEM)),
     _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
     _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
 )
