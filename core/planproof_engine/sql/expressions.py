@@ -23,6 +23,7 @@ _STRENGTHS = {
 }
 """How strongly operators bind, as in `valueExpression`; operators of one strength group to the left."""
 
+_SIGNS = frozenset("-+~")
 _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
 
 
@@ -79,7 +80,7 @@ def _is_alias(c: Cursor) -> bool:
 def value(c: Cursor, floor: int = 1) -> q.Node:
     """A value expression whose operators bind at least as strongly as `floor`."""
     kind = c.kind
-    if kind in ("-", "+", "~") and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
+    if kind in _SIGNS and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
         start = c.start
         c.advance()
         left: q.Node = c.place(q.Unary(kind, value(c, 8)), start)

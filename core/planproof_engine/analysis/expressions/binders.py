@@ -216,17 +216,14 @@ def _drop_lengths(given: dt.DataType, ctx: Context) -> dt.DataType:
 
 
 def _binary(node: q.Binary, ctx: Context) -> Expr:
-    """Most operators have typing rules of their own; some are calls to Spark, and some the negation of another."""
     left, right = bind(node.left, ctx), bind(node.right, ctx)
-    called = _CALLED.get(node.operator)
-    if called is not None:
-        return add_span(call(called, [left, right], ctx, node), node)
+    if node.operator == "||":
+        return add_span(call("concat", [left, right], ctx, node), node)
     negated = _NEGATED.get(node.operator)
     bound = add_span(bind_binary(negated or node.operator.lower(), left, right, ctx, node), node)
     return bound if negated is None else add_span(call("not", [bound], ctx, node), node)
 
 
-_CALLED = {"||": "concat", "<<": "<<", ">>": ">>", ">>>": ">>>"}
 _NEGATED = {"<>": "=", "!=": "=", "<!>": "<=>"}
 
 
