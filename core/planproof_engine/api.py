@@ -35,16 +35,15 @@ from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
-from planproof_engine.hazards.bounds import Fits
+from planproof_engine.hazards.suspicion import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
+from planproof_engine.sql.edits import splice, substitute
 from planproof_engine.sql.parse import Tree, parse
-from planproof_engine.sql.splice import splice
-from planproof_engine.sql.variables import substitute
 
 if TYPE_CHECKING:
     from planproof_engine.optimizer.driver import Fired, RefusedRule
@@ -144,7 +143,7 @@ class LogicalPlan:
         return has_same_schema(self.root, other.root)
 
     def __str__(self) -> str:
-        from planproof_engine.logical.text import show
+        from planproof_engine.logical.outline import show
 
         return deeply(lambda: show(self.root))
 

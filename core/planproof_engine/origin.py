@@ -59,10 +59,12 @@ class AnalysisError(Exception):
 
     `by_rule`: whether a rule of Spark's analyzer raises it, or else `CheckAnalysis`; None where the condition tells.
     `waited`: the rules come to it in a second round, when the tables below are known; None where that is not known.
+    `settled`: the condition is what this very Spark calls it.
     """
 
     by_rule: bool | None = None
     waited: bool | None = None
+    settled: bool = False
 
     def __init__(self, condition: str, message: str, origin: Origin | None = None) -> None:
         message = shorten_names(message)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Outer, Subquery
-from planproof_engine.logical.lineage import Source
+from planproof_engine.logical.lineage import References, Source
 from planproof_engine.logical.nodes import Filter, Named, Plan, Project, Scan
 from planproof_engine.logical.outline import plan_details
-from planproof_engine.logical.references import References
 from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.optimizer.laws import may_raise

@@ -42,9 +42,9 @@ def _find_array(call: q.Node, function: q.Lambda) -> q.Node | None:
 def _list_conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:
     if isinstance(parent, q.Case):
         return _list_case_conditions(parent, child, text)
-    if isinstance(parent, (q.And, q.Or)):
+    if isinstance(parent, q.Binary) and parent.operator in ("AND", "OR"):
         left = parent.left
-        word = "IS TRUE" if isinstance(parent, q.And) else "IS NOT TRUE"
+        word = "IS TRUE" if parent.operator == "AND" else "IS NOT TRUE"
         return [] if child is left else [f"({_text(left, text)}) {word}"]
     if isinstance(parent, q.Call):
         return _list_call_conditions(parent, child, text, null)
@@ -85,7 +85,7 @@ def _list_call_conditions(call: q.Call, child: q.Node, text: str, null: bool) ->
 
 
 def _is_constant(node: q.Node) -> bool:
-    while isinstance(node, (q.Cast, q.Paren, q.Neg)):
+    while isinstance(node, (q.Cast, q.Paren)) or (isinstance(node, q.Unary) and node.operator == "-"):
         node = next(iter(node.children))
     return isinstance(node, (q.Literal, q.TypedLiteral, q.IntervalLiteral))
 

@@ -242,20 +242,22 @@ def _make_range_condition(node: q.Node, text: str, low: int, high: int) -> str |
     return f"coalesce({value} NOT BETWEEN {low}BD AND {high}BD, {known})"
 
 
+_EXACT = frozenset("+-*")
+"""Signs of arithmetic that gives whole numbers for whole numbers."""
+
+
 def _convert_to_decimals(node: q.Node, text: str, leaves: list[str]) -> str | None:
     start, stop = node.span
-    if isinstance(node, (q.Paren, q.Add, q.Sub, q.Mul)):
+    operator = node.operator if isinstance(node, q.Binary) else ""
+    if isinstance(node, q.Paren) or operator in _EXACT:
         sides = [_convert_to_decimals(child, text, leaves) for child in node.children]
         if any(side is None for side in sides) or len(sides) != (1 if isinstance(node, q.Paren) else 2):
             return None
-        return f"({_SIGNS[type(node)].join(side for side in sides if side is not None)})"
+        return f"({f' {operator} '.join(side for side in sides if side is not None)})"
     if start < 0:
         return None
     leaves.append(f"({text[start:stop]})")
     return f"CAST({leaves[-1]} AS DECIMAL(38, 0))"
-
-
-_SIGNS: dict[type[q.Node], str] = {q.Paren: "", q.Add: " + ", q.Sub: " - ", q.Mul: " * "}
 
 
 def _add_keyword(clause: str, word: str) -> str:

@@ -29,13 +29,15 @@ _SINCE = {
     "parameters in any case": "4.1",  # mask('a', UPPERCHAR => 'Q'), whose parameter is `upperChar`
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
     "timestamps plus NULL": "4.1",
+    "SQL functions in arguments of table functions": "4.1",
+    "generators looked for in grouping sets": "4.1",
+    "metadata of files over projections": "4.1",  # t._metadata FROM files AS t (a, b)
     "escape character of a function": "4.0",  # like(a, b, '/'): of the grammar alone before
     "unpivoted values of any types": "4.1",  # UNPIVOT ((a, b) FOR ..) without INCLUDE NULLS
     "computed keys by name": "4.1",  # ORDER BY `(a + 1)` after GROUP BY CUBE (a + 1)
     "session_user without parentheses": "4.0",
     "current_time without parentheses": "4.1",
     "localtime without parentheses": "4.3",
-    "table functions called as what they are": "4.2",
     "a schema of builtin functions": "4.2",  # builtin.upper('a')
     "a schema of temporary views": "4.2",  # session.v; of 4.1 and 4.2 it is taken to be as of functions
     "aliases of keys as what they name": "4.2",  # SELECT a AS n .. GROUP BY a, ROLLUP (n)
@@ -58,6 +60,7 @@ _CALLED = {
         "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": "_LEGACY_ERROR_TEMP_1024",
         "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN": "_LEGACY_ERROR_TEMP_1025",
         "INVALID_INTERVAL_FORMAT.ARITHMETIC_EXCEPTION": "_LEGACY_ERROR_TEMP_0062",
+        "INVALID_INTERVAL_FORMAT.INVALID_FRACTION": "_LEGACY_ERROR_TEMP_0062",
         "INVALID_INTERVAL_FORMAT.INVALID_UNIT": "_LEGACY_ERROR_TEMP_0062",
         "INVALID_INTERVAL_FORMAT.INVALID_VALUE": "_LEGACY_ERROR_TEMP_0062",
         "INVALID_INTERVAL_FORMAT.UNRECOGNIZED_NUMBER": "_LEGACY_ERROR_TEMP_0062",
@@ -104,6 +107,6 @@ def rename_condition(error: AnalysisError, spark: str) -> AnalysisError:
     """The error under the condition that this version of Spark has for it."""
     asked = release(spark)[:2]
     for version, names in _CALLED.items():
-        if asked < release(version) and error.condition in names:
+        if asked < release(version) and error.condition in names and not error.settled:
             return AnalysisError(names[error.condition], error.message, error.origin)
     return error

@@ -216,6 +216,27 @@ class GetFieldOfElements(OverChild):
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+def get_field(expr: Expr, ordinal: int) -> GetField | GetFieldOfElements:
+    """A field of a struct; of an array of structs the field of each (`GetArrayStructFields`)."""
+    given = expr.type
+    if isinstance(given, dt.Struct):
+        found = given.fields[ordinal]
+        return GetField(expr, ordinal, found.type, expr.nullable or found.nullable)
+    assert isinstance(given, dt.Array)
+    assert isinstance(given.element, dt.Struct)
+    found = given.element.fields[ordinal]
+    # A null struct or a null field makes a null element.
+    data_type = dt.Array(found.type, given.contains_null or found.nullable)
+    return GetFieldOfElements(expr, ordinal, found.name, data_type, expr.nullable)
+
+
+def struct_values(expr: Expr) -> tuple[Expr, ...] | None:
+    """What the fields of a struct are made of, in their order, where the expression makes one; None elsewhere."""
+    if not isinstance(expr, Call) or expr.function.name not in ("struct", "named_struct"):
+        return None
+    return expr.args[1::2] if expr.function.name == "named_struct" else expr.args
+
+
 UNNUMBERED = 0
 """The id of a name inside an expression, which becomes no column."""
 UNPRINTED = -1

@@ -6,7 +6,7 @@ vanish, string literals lose their quotes, every lambda variable is `namedlambda
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,6 +14,9 @@ from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.origin import Unknown
 
+NAMELESS = "\ue000"
+"""Stands around the reason why the name of a column is not known, and before what tells it from others: no query can
+name such a column, and `refuse_nameless` is asked of what shows it."""
 _Printer = Callable[[Any], str]
 _as_written: ContextVar[bool] = ContextVar("as_written", default=False)
 
@@ -45,6 +48,15 @@ def output_name(expr: x.Expr) -> str:
                 raise Unknown("a name that holds the ids of Spark's expressions")
             _string(e.child)
     return pretty(expr)
+
+
+def refuse_nameless(output: Iterable[x.Column]) -> None:
+    """Raises `Unknown` for a column whose name is not known, or a name within its type."""
+    nested = (dt.Array, dt.Map, dt.Struct)
+    for column in output:
+        named = f"{column.name} {column.type.sql}" if isinstance(column.type, nested) else column.name
+        if NAMELESS in named:
+            raise Unknown(named.split(NAMELESS)[1])
 
 
 def _args(call: x.Call) -> str:

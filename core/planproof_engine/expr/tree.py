@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.expr.parts import name_parts
+from planproof_engine.expr.parts import name_parts, replace_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 
@@ -187,3 +188,25 @@ def span_of(expr: Expr) -> Span | None:
     """Where the expression stands in the text; None for one that the text does not spell."""
     found: Span | None = getattr(expr, "span", None)
     return found if found is not None and found[0] >= 0 else None
+
+
+# What rebuilds an expression: a subtree that nothing changes comes back as the same object, and plans of subqueries are
+# left alone. A lambda variable is never taken for a column: they are different nodes.
+
+Rewriting = Callable[[Expr], Expr]
+
+
+def transform_up(expr: Expr, change: Rewriting) -> Expr:
+    """The expression with `change` applied to every node, children first."""
+    return change(replace_parts(expr, Expr, partial(transform_up, change=change)))
+
+
+def transform_down(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with `change` applied from the top: what it gives is final there, None goes on to the children."""
+    found = change(expr)
+    return found if found is not None else replace_parts(expr, Expr, partial(transform_down, change=change))
+
+
+def rebuild(expr: Expr, change: Rewriting) -> Expr:
+    """The expression with `change` applied to its children; itself where none of them changes."""
+    return replace_parts(expr, Expr, change)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
-from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
+from planproof_engine.functions.collation import collate_arguments, find_open_collation, find_refused_collation
 from planproof_engine.functions.replaced import restore_texts
 from planproof_engine.origin import Unknown
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
@@ -63,8 +63,7 @@ def _has_time_and_timestamp(source: dt.DataType, target: dt.DataType) -> bool:
 
 def cast(child: Expr, target: dt.DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    if (refused := check_target_type(child.type, target, conf)) is not None:
-        raise refused
+    _refuse(check_target_type(child.type, target, conf))
     how = mode or ("ansi" if conf.ansi else "legacy")
     return Cast(child, target, how, is_cast_nullable(child, target, how), written)
 
@@ -114,12 +113,14 @@ def _are_one_type(types: Sequence[dt.DataType], conf: Conf) -> bool:
     return all(dt.same_type(t, types[0], conf.case_sensitive) for t in types[1:])
 
 
-def cast_to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
+def cast_to_common(
+    args: Sequence[Expr], conf: Conf, find: Callable[[Sequence[dt.DataType], Conf], dt.DataType | None] = find_common
+) -> list[Expr]:
     """The arguments cast to their common type; as they are where they have none, or differ only in nested flags."""
     types = [a.type for a in args]
     if _are_one_type(types, conf):
         return list(args)
-    target = find_common(types, conf)
+    target = find(types, conf)
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 
@@ -182,13 +183,10 @@ def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     target = find_implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:
         return arg
-    mode = "ansi" if conf.ansi else "legacy"
-    refused = (
-        None if arg.type == dt.VOID else check_target_type(arg.type, target, conf) or check_cast(arg.type, target, mode)
-    )
-    if refused is not None:
+    if arg.type != dt.VOID:
         # Spark tries to cast between a date and a time of day, and has no such cast.
-        raise refused
+        _refuse(check_target_type(arg.type, target, conf))
+        _refuse(check_cast(arg.type, target, "ansi" if conf.ansi else "legacy"))
     return cast_unless_equal(arg, target, conf)
 
 
@@ -207,9 +205,12 @@ def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
                 raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
     elif function.coerce is Coerce.COMMON and not _are_one_type([a.type for a in args], conf):
         raise make_types_mismatch(function.name, args)
-    refused = function.check(args, conf) if function.check else None
-    if refused is not None:
-        raise refused
+    _refuse(function.check(args, conf) if function.check else None)
+
+
+def _refuse(found: Mismatch | None) -> None:
+    if found is not None:
+        raise found
 
 
 def make_input_mismatch(index: int, arg: Expr, wanted: str) -> Mismatch:
@@ -242,17 +243,13 @@ def apply(
     Lambda arguments must already be bound against `coerce_arguments` leading arguments.
     """
     check_arity(function, len(args))
-    refused = check_setting(function.needs, conf) if function.needs else None
-    if refused is not None:
-        raise refused
+    _refuse(check_setting(function.needs, conf) if function.needs else None)
     ready = tuple(coerce_arguments(function, restore_texts(function.name, args), conf))
     _check(function, ready, conf)
-    refuse_open(function.name, ready)
+    _refuse(find_open_collation(function.name, ready))
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
     nullable = function.nullable(ready, conf)
-    known = None
-    if nullable:
-        known = find_evidence(function, ready, conf)
+    known = find_evidence(function, ready, conf) if nullable else None
     return Call(function, ready, data_type, nullable, shown or function.name, known=known, span=span)
 
 
@@ -263,12 +260,8 @@ def find_evidence(function: Signature, args: Sequence[Expr], conf: Conf) -> str 
     reason = next((a.evidence for a in args if a.nullable and a.evidence), None)
     if reason is None or function.category is Category.AGGREGATE:
         return None
-    certain = tuple(_make_certain(a) if a.nullable and a.evidence else a for a in args)
+    # A stand-in of the argument's type without its null flag, for a nullability rule to look at.
+    certain = tuple(Column(0, "", a.type, False) if a.nullable and a.evidence else a for a in args)
     if function.flag_holds is not None and not function.flag_holds(certain):
         return None
     return None if function.nullable(certain, conf) else reason
-
-
-def _make_certain(arg: Expr) -> Expr:
-    """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
-    return Column(0, "", arg.type, False)

@@ -7,12 +7,13 @@ collation open, which Spark refuses in most functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
+from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal, struct_values
+from planproof_engine.expr.traits import Places, branches, every, some
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 
@@ -21,27 +22,16 @@ DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
 OPEN = dt.String("null")
 """The collation of a string in which two implicit collations met: neither of them counts."""
 
-Places = Callable[[int], Sequence[int]]
-
-
-def _all(count: int) -> Sequence[int]:
-    return range(count)
-
-
-def _at(*places: int) -> Places:
-    return lambda count: [p for p in places if p < count]
-
-
 MERGING: dict[str, Places] = {
-    **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), _all),
+    **dict.fromkeys(("array", "coalesce", "concat", "concat_ws", "elt", "greatest", "least", "lpad", "rpad"), every),
     **dict.fromkeys(
-        ("mask", "nvl", "overlay", "split_part", "str_to_map", "levenshtein", "to_number", "try_to_number"), _all
+        ("mask", "nvl", "overlay", "split_part", "str_to_map", "levenshtein", "to_number", "try_to_number"), every
     ),
-    **dict.fromkeys(("array_contains", "array_position"), _all),
-    "if": _at(1, 2),
-    "nvl2": _at(1, 2),
-    **dict.fromkeys(("lag", "lead"), _at(0, 2)),
-    "when": lambda count: [*range(1, count, 2), *([count - 1] if count % 2 else [])],
+    **dict.fromkeys(("array_contains", "array_position"), every),
+    "if": some(1, 2),
+    "nvl2": some(1, 2),
+    **dict.fromkeys(("lag", "lead"), some(0, 2)),
+    "when": branches,
 }
 """Functions whose result may have an open collation, with the places of the strings that meet."""
 
@@ -51,13 +41,21 @@ _OF_ARRAYS = (
 )
 """Those of `COMPARING` that first look whether their arguments are of fitting types."""
 
+HANDING_ON = frozenset(
+    (
+        *("any_value", "array_agg", "collect_list", "count", "first", "first_value", "last", "last_value", "listagg"),
+        *("max", "min", "getarrayitem", "struct", "named_struct", "to_json"),
+    )
+)
+"""Functions that take a string whatever its collation."""
+
 COMPARING: dict[str, Places] = dict.fromkeys(
     (
         *("=", "<=>", "<", "<=", ">", ">=", "in", "equal_null", "contains", "endswith", "startswith"),
         *("trim", "ltrim", "rtrim", "btrim", "replace", "translate", "find_in_set", "regexp_replace"),
         *("instr", "locate", "substring_index", *_OF_ARRAYS),
     ),
-    _all,
+    every,
 )
 """Functions that refuse strings with an open collation."""
 
@@ -69,16 +67,9 @@ SEARCHING = frozenset(
 )
 """Functions that refuse collations which ignore accents but not the case."""
 
-TEXTUAL = SEARCHING | {
-    "array_join",
-    "concat_ws",
-    "find_in_set",
-    "levenshtein",
-    "lpad",
-    "mask",
-    "regexp_replace",
-    "rpad",
-}
+TEXTUAL = SEARCHING.union(
+    ("array_join", "concat_ws", "find_in_set", "levenshtein", "lpad", "mask", "regexp_replace", "rpad")
+)
 """Functions that take texts of several collations until they are given one."""
 
 BYTEWISE = frozenset(
@@ -118,18 +109,11 @@ def strength(expr: Expr) -> int | None:
     if isinstance(expr, Cast):
         return IMPLICIT if _holds_string(expr.child.type) else DEFAULT
     if isinstance(expr, GetField):
-        made = expr.child
-        is_made = isinstance(made, Call) and made.function.name in ("struct", "named_struct")
-        return strength(_values(made)[expr.ordinal]) if is_made else IMPLICIT
+        made = struct_values(expr.child)
+        return IMPLICIT if made is None else strength(made[expr.ordinal])
     if isinstance(expr, Call):
         return _strength_of_call(expr)
     return IMPLICIT
-
-
-def _values(made: Expr) -> Sequence[Expr]:
-    """What a struct is made of, without names."""
-    assert isinstance(made, Call)
-    return made.args[1::2] if made.function.name == "named_struct" else made.args
 
 
 def _strength_of_call(call: Call) -> int | None:
@@ -138,23 +122,20 @@ def _strength_of_call(call: Call) -> int | None:
     strings = [a for a in call.args if _holds_string(a.type)]
     if call.function.name == "getmapvalue":
         made = call.args[0]
-        return _strength_of_made_map(made) if isinstance(made, Call) and made.function.name == "map" else IMPLICIT
+        is_made = isinstance(made, Call) and made.function.name == "map"
+        return _find_strongest(map(strength, made.children[1::2])) if is_made else IMPLICIT
     if any(string_of(a.type) is None for a in strings):
         return None
     # A text that is made of such a text has its collation again.
-    return max((strength(a) or IMPLICIT for a in strings), default=DEFAULT)
+    return _find_strongest(map(strength, strings))
 
 
-def _strength_of_made_map(made: Call) -> int:
-    return max((strength(value) or IMPLICIT for value in made.args[1::2]), default=DEFAULT)
-
-
-def _find_meeting(strings: Sequence[Expr], conf: Conf) -> dt.String | None:
-    """The collation at which strings meet; None where they stay as they are."""
-    return _meet([string_of(s.type) for s in strings], [strength(s) for s in strings], conf)
+def _find_strongest(levels: Iterable[int | None]) -> int:
+    return max((level or IMPLICIT for level in levels), default=DEFAULT)
 
 
 def _meet(strings: Sequence[dt.String | None], strengths: Sequence[int | None], conf: Conf) -> dt.String | None:
+    """The collation at which strings meet; None where they stay as they are."""
     unknown = DEFAULT if conf.before("4.1") else None
     levels = [unknown if level is None else level for level in strengths]
     if None in levels:
@@ -188,20 +169,18 @@ def _list_strings(t: dt.DataType) -> dict[Path, dt.String]:
 def _strength_within(expr: Expr, path: Path) -> int | None:
     if not path:
         return strength(expr)
-    if isinstance(expr, Call) and expr.function.name in ("struct", "named_struct"):
-        return _strength_within(_values(expr)[path[0]], path[1:])
+    if (made := struct_values(expr)) is not None:
+        return _strength_within(made[path[0]], path[1:])
     if isinstance(expr, Call) and expr.function.name == "array" and expr.args:
-        return max((_strength_within(a, path[1:]) or IMPLICIT for a in expr.args), default=DEFAULT)
+        return _find_strongest(_strength_within(a, path[1:]) for a in expr.args)
     return IMPLICIT
 
 
 def _replace_strings(t: dt.DataType, targets: Mapping[Path, dt.String], path: Path = ()) -> dt.DataType:
-    if isinstance(t, dt.Array):
-        return dt.Array(_replace_strings(t.element, targets, (*path, 0)), t.contains_null)
-    if isinstance(t, dt.Struct):
-        fields = enumerate(t.fields)
-        return dt.Struct(tuple(evolve(f, type=_replace_strings(f.type, targets, (*path, at))) for at, f in fields))
-    return targets.get(path, t)
+    if not isinstance(t, (dt.Array, dt.Struct)):
+        return targets.get(path, t)
+    children = [_replace_strings(child, targets, (*path, at)) for at, child in enumerate(t.children)]
+    return dt.remake(t, children, dt.flags_of(t))
 
 
 def _collate_fields(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
@@ -230,12 +209,6 @@ def _meet_within(function: str, args: Sequence[Expr]) -> bool:
 
 
 _OF_STRUCTS = frozenset(("=", "<=>", "<", "<=", ">", ">=", "in"))
-
-
-def refuse_open(function: str, args: Sequence[Expr]) -> None:
-    """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
-    if (found := find_open_collation(function, args)) is not None:
-        raise found
 
 
 def find_open_collation(function: str, args: Sequence[Expr]) -> Mismatch | None:
@@ -295,7 +268,8 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
     Raises `Mismatch` where collations clash, and `Unknown` where a string with an open collation meets another
-    function. Spark checks last whether a collation may stay open (`refuse_open`). `keep`: literals print as they were.
+    function. Spark checks last whether a collation may stay open (`find_open_collation`). `keep`: literals print as
+    they were.
     """
     if _meet_within(function, args):
         return _collate_fields(function, args, conf)
@@ -306,6 +280,8 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
         keys, values = (collate_arguments("array", list(args[at::2]), conf, keep=keep) for at in (0, 1))
         return [e for pair in zip(keys, values) for e in pair] if len(keys) == len(values) else list(args)
     places = MERGING.get(function) or COMPARING.get(function)
+    if OPEN in kinds and function in HANDING_ON:
+        return list(args)
     if OPEN in kinds and function not in MERGING and function not in COMPARING:
         raise Unknown("a string of indeterminate collation as an argument")
     if places is None or (OPEN in kinds and function not in MERGING):
@@ -313,7 +289,7 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
-    target = _find_meeting([args[p] for p in meeting], conf)
+    target = _meet([string_of(args[p].type) for p in meeting], [strength(args[p]) for p in meeting], conf)
     if target is None:
         return list(args)
     if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:

@@ -118,11 +118,8 @@ def _canonicalize(t: dt.DataType) -> dt.DataType:
     """A field that is null in every value is a string (`canonicalizeType`)."""
     if t == dt.VOID:
         return dt.STRING
-    if isinstance(t, dt.Array):
-        return dt.Array(_canonicalize(t.element), True)
-    if isinstance(t, dt.Struct):
-        return dt.Struct(tuple(dt.StructField(f.name, _canonicalize(f.type), True) for f in t.fields))
-    return t
+    children = [*map(_canonicalize, t.children)]
+    return dt.remake(t, children, [True] * len(children)) if children else t
 
 
 _READERS = {"schema_of_json": _infer_json, "schema_of_csv": _infer_csv}

@@ -1,4 +1,4 @@
-"""Hazards: queries whose types agree, but whose values may be wrong. One file each."""
+"""Hazards: queries whose types agree, but whose values may be wrong."""
 
 from __future__ import annotations
 
@@ -6,31 +6,22 @@ from collections.abc import Callable, Iterator
 
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding
-from planproof_engine.hazards.bounds import Fits
-from planproof_engine.hazards.column_lists import column_lists
+from planproof_engine.hazards.columns import (
+    column_lists,
+    find_swapped,
+    natural_keys,
+    open_stars,
+    struct_casts,
+    swapped_columns,
+)
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.ignored_lengths import ignored_lengths
+from planproof_engine.hazards.implicit_casts import join_casts, padding, set_casts, value_casts, zoned_times
 from planproof_engine.hazards.increments import Written
 from planproof_engine.hazards.increments import suspect as suspected_increments
-from planproof_engine.hazards.integer_division import integer_division
-from planproof_engine.hazards.join_casts import join_casts
+from planproof_engine.hazards.integers import NARROWED, WRAPPED, narrowing, wrapping
 from planproof_engine.hazards.loss import loss as loss_of
-from planproof_engine.hazards.lossy_casts import CODE as LOST
-from planproof_engine.hazards.lossy_casts import lossy_casts, stand_in
-from planproof_engine.hazards.narrowing import CODE as NARROWED
-from planproof_engine.hazards.narrowing import narrowing
-from planproof_engine.hazards.natural_keys import natural_keys
-from planproof_engine.hazards.open_stars import open_stars
-from planproof_engine.hazards.padding import padding
-from planproof_engine.hazards.positions import find_swapped
-from planproof_engine.hazards.set_casts import set_casts
-from planproof_engine.hazards.struct_casts import struct_casts
-from planproof_engine.hazards.suspicion import Suspicion, judge_certain, make_warning
-from planproof_engine.hazards.swapped_columns import swapped_columns
-from planproof_engine.hazards.value_casts import value_casts
-from planproof_engine.hazards.wrapping import CODE as WRAPPED
-from planproof_engine.hazards.wrapping import wrapping
-from planproof_engine.hazards.zoned_times import zoned_times
+from planproof_engine.hazards.suspicion import Fits, Suspicion, judge_certain, make_warning
+from planproof_engine.hazards.written_casts import LOST, ignored_lengths, integer_division, lossy_casts, stand_in
 
 HAZARDS: tuple[Callable[[Definitions, Conf], Iterator[Suspicion]], ...] = (
     swapped_columns,

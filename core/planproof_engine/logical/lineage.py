@@ -1,4 +1,5 @@
-"""Column lineage: which columns of which relations each output column is made of, read off a plan.
+"""Column lineage: which columns of which relations each output column is made of, read off a plan; and where a query's
+text names columns, which column each name means, and where that column comes from.
 
 Columns are bound by id, so lineage is a walk along ids: no name is looked up. A lambda's variables are no columns and
 never appear.
@@ -9,19 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from planproof_engine.expr.nodes import (
-    Alias,
-    Call,
-    Column,
-    Expr,
-    InSubquery,
-    Nulled,
-    Outer,
-    ScalarSubquery,
-    Subquery,
-    Window,
-    is_aggregate,
-)
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.nodes import Column, Expr, Outer, Span, drop_alias
+from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
 
@@ -80,21 +71,14 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
     return found
 
 
-def trace_columns(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
-    """One walk over the plan: by the id of each column, the expressions of which it is made, or the stored column that
-    it is."""
-    trace = Trace.of(root)
-    return trace.made, trace.scanned
-
-
 @dataclass(slots=True)
 class Trace:
     """What one walk over a plan found. By a column's id, `scanned` says where it is stored, and `made` of which
     expressions it is made."""
 
     scanned: dict[int, Source] = field(default_factory=dict)
-    made: dict[int, list[Expr]] = field(default_factory=dict)
-    conditions: list[tuple[Expr, str]] = field(default_factory=list)
+    made: dict[int, list[x.Expr]] = field(default_factory=dict)
+    conditions: list[tuple[x.Expr, str]] = field(default_factory=list)
     known: dict[int, tuple[Source, ...]] = field(default_factory=dict)
     seen: dict[int, p.Plan] = field(default_factory=dict)
 
@@ -140,7 +124,7 @@ class Trace:
             self.known[column] = tuple(sorted(found))
         return self.known[column]
 
-    def read(self, expr: Expr, how: str | None) -> set[Source]:
+    def read(self, expr: x.Expr, how: str | None) -> set[Source]:
         """The sources of an expression's columns, marked as `how`, or by what the expression does with each."""
         found: set[Source] = set()
         for column, does in _read(expr, IDENTITY):
@@ -150,10 +134,10 @@ class Trace:
         return found
 
 
-def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
+def _definitions(node: p.Plan) -> Iterator[tuple[int, x.Expr]]:
     """The id of each new column of a node, with the expressions of which it is made: several for a set operation."""
     if isinstance(node, (p.Project, p.Aggregate)):
-        yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
+        yield from ((item.id, item.child) for item in node.items if isinstance(item, x.Alias))
     elif isinstance(node, (p.Named, p.Recursion)):
         yield from _pair_columns(node.output, node.child.output)
     elif isinstance(node, p.Pivot):
@@ -163,47 +147,47 @@ def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
         for plan in node.inputs:
             yield from _pair_columns(node.output, plan.output)
     elif isinstance(node, p.Script):
-        yield from ((column.id, Alias(c, c.name, c.id)) for column in node.output for c in node.child.output)
+        yield from ((column.id, x.Alias(c, c.name, c.id)) for column in node.output for c in node.child.output)
     elif isinstance(node, (p.Generate, p.Values)) and node.call is not None:
         generated = node.generated if isinstance(node, p.Generate) else node.output
         yield from ((column.id, node.call) for column in generated)
 
 
-def _pair_columns(output: Iterable[Column], below: Iterable[Column]) -> Iterator[tuple[int, Expr]]:
+def _pair_columns(output: Iterable[x.Column], below: Iterable[x.Column]) -> Iterator[tuple[int, x.Expr]]:
     return ((column.id, source) for column, source in zip(output, below) if column.id != source.id)
 
 
-def _read(expr: Expr, does: str) -> Iterable[tuple[int, str]]:
+def _read(expr: x.Expr, does: str) -> Iterable[tuple[int, str]]:
     """The ids of the columns whose values reach the expression's value, and what is done to them."""
     found: dict[tuple[int, str], None] = {}
     waiting, seen = [(expr, does)], set[tuple[int, str]]()
     while waiting:
         expr, does = waiting.pop()
-        if isinstance(expr, (Column, Outer)):
-            found[expr.id if isinstance(expr, Column) else expr.column.id, does] = None
+        if isinstance(expr, (x.Column, x.Outer)):
+            found[expr.id if isinstance(expr, x.Column) else expr.column.id, does] = None
         elif (id(expr), does) not in seen:
             seen.add((id(expr), does))
             waiting += _list_parts(expr, does)
     return found
 
 
-def _list_parts(expr: Expr, does: str) -> Iterable[tuple[Expr, str]]:
+def _list_parts(expr: x.Expr, does: str) -> Iterable[tuple[x.Expr, str]]:
     """The parts whose values reach the expression's value, and what is done to them."""
-    if isinstance(expr, Alias):
+    if isinstance(expr, x.Alias):
         return ((expr.child, does),)
-    if isinstance(expr, Nulled):
+    if isinstance(expr, x.Nulled):
         return ((expr.expr, does),)
-    if isinstance(expr, Window):
+    if isinstance(expr, x.Window):
         return ((expr.call, does),)
-    does = max(does, AGGREGATION if is_aggregate(expr) else TRANSFORMATION, key=_STRENGTH.index)
-    if isinstance(expr, ScalarSubquery):
+    does = max(does, AGGREGATION if x.is_aggregate(expr) else TRANSFORMATION, key=_STRENGTH.index)
+    if isinstance(expr, x.ScalarSubquery):
         return ((expr.plan.output[0], does),)
-    return ((child, does) for child in (expr.args if isinstance(expr, Call) else expr.children))
+    return ((child, does) for child in (expr.args if isinstance(expr, x.Call) else expr.children))
 
 
-def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
+def _conditions(node: p.Plan) -> list[tuple[x.Expr, str]]:
     """What decides about rows at this node, and what inside its expressions decides which values count."""
-    found: list[tuple[Expr, str]] = []
+    found: list[tuple[x.Expr, str]] = []
     if isinstance(node, p.Filter):
         found.append((node.condition, FILTER))
     elif isinstance(node, p.Join) and node.condition is not None:
@@ -215,22 +199,92 @@ def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
     elif isinstance(node, p.Ordered):
         found += [(key.child, SORT) for key in node.keys]
     for root in node.expressions:
-        for expr in root.walk() if type(root) is not Column else ():
+        for expr in root.walk() if type(root) is not x.Column else ():
             found += _list_inside(expr)
     return found
 
 
-def _list_inside(expr: Expr) -> list[tuple[Expr, str]]:
-    if isinstance(expr, Window):
+def _list_inside(expr: x.Expr) -> list[tuple[x.Expr, str]]:
+    if isinstance(expr, x.Window):
         return [*((e, WINDOW) for e in expr.partition), *((key.child, WINDOW) for key in expr.order)]
-    if isinstance(expr, Call) and expr.filter is not None:
+    if isinstance(expr, x.Call) and expr.filter is not None:
         return [(expr.filter, FILTER)]
-    if isinstance(expr, InSubquery):
+    if isinstance(expr, x.InSubquery):
         return [(column, FILTER) for column in expr.plan.output]
     return []
 
 
-def _subplans(root: Expr) -> Iterator[p.Plan]:
-    for expr in root.walk() if type(root) is not Column else ():
-        if isinstance(expr, Subquery):
+def _subplans(root: x.Expr) -> Iterator[p.Plan]:
+    for expr in root.walk() if type(root) is not x.Column else ():
+        if isinstance(expr, x.Subquery):
             yield expr.plan
+
+
+# Columns in the text
+
+
+@record(frozen=True, slots=True)
+class Item:
+    """One column of a SELECT: what it is made of, and where that is written."""
+
+    column: Column
+    made_of: Expr
+    span: Span
+
+
+@dataclass(slots=True)
+class References:
+    """The expressions of one plan by their place in its text, and its select items."""
+
+    root: p.Plan
+    items: list[Item] = field(default_factory=list)
+    _written: list[tuple[int, int, Expr]] = field(default_factory=list)
+    _made: dict[int, list[Expr]] = field(default_factory=dict)
+    _scanned: dict[int, Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        trace = Trace.of(self.root)
+        self._made, self._scanned = trace.made, trace.scanned
+        for expr in self.root.all_expressions():
+            span = span_of(expr)
+            if span is not None:
+                self._written.append((*span, expr))
+        for node in self.root.walk_everywhere():
+            if isinstance(node, (p.Project, p.Aggregate)):
+                self._note(node)
+
+    def _note(self, node: p.Project | p.Aggregate) -> None:
+        for column, item in zip(node.output, node.items):
+            made_of = drop_alias(item)
+            span = span_of(made_of)
+            if span is not None:
+                self.items.append(Item(column, made_of, span))
+
+    def find_at(self, offset: int) -> tuple[Expr, Span] | None:
+        """The innermost expression whose text holds the character at `offset`."""
+        found = [(stop - start, start, stop, i) for i, (start, stop, _) in enumerate(self._written)]
+        inside = [entry for entry in found if entry[1] <= offset < entry[2]]
+        if not inside:
+            return None
+        _, start, stop, index = min(inside)
+        return self._written[index][2], (start, stop)
+
+    def find_source(self, expr: Expr) -> Span | Source | None:
+        """Where a column is made: the text of the expression, or the column of the relation that stores it."""
+        column = expr.column if isinstance(expr, Outer) else expr
+        if not isinstance(column, Column):
+            return None
+        key, seen = column.id, set[int]()
+        while key not in seen:
+            seen.add(key)
+            if key in self._scanned:
+                return self._scanned[key]
+            made = self._made.get(key)
+            if not made:
+                return None
+            first = drop_alias(made[0])
+            span = span_of(first)
+            if span is not None or not isinstance(first, Column):
+                return span
+            key = first.id
+        return None

@@ -50,13 +50,15 @@ class OneRow(Plan):
 class Scan(Plan):
     """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen.
 
-    `padded` are its CHAR columns with their lengths, which are strings to a query.
+    `padded` are its CHAR columns with their lengths, which are strings to a query. `metadata`: the last column is the
+    struct that tables of files offer beside their own.
     """
 
     relation: str
     output: tuple[Column, ...] = field(metadata=NO_PART)
     recursive: bool = False
     padded: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    metadata: bool = field(default=False, compare=False, repr=False)
 
 
 @record(frozen=True, slots=True)
@@ -110,7 +112,8 @@ class Join(Plan):
     """A join, of a kind in `JOINS`. An outer join makes the other side nullable and discards its evidence. Source:
     `Join.output`.
 
-    `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join.
+    `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join. `lateral`:
+    the right side is run for each row of the left one.
     """
 
     left: Plan
@@ -118,6 +121,7 @@ class Join(Plan):
     kind: str
     condition: Expr | None = None
     natural: tuple[str, ...] | None = field(default=None, compare=False)
+    lateral: bool = field(default=False, compare=False)
     output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:

@@ -1,13 +1,15 @@
-"""A plan as plain data, for a picture of it: nodes with their columns, and which outputs each column reaches."""
+"""A plan for readers: as text, a line per node, indented, with its schema; and as plain data, for a picture of it, with
+which outputs each column reaches.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from planproof_engine.depth import deeply
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.lineage import Trace, feeds, lineage
-from planproof_engine.logical.text import detail
 
 MOST_NODES, MOST_COLUMNS, MOST_TEXT, MOST_SOURCES = 120, 60, 120, 10_000
 
@@ -85,3 +87,40 @@ def _form(node: p.Plan, reached: dict[int, set[int]], places: dict[int, int]) ->
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
+
+
+_DEEPEST = 100
+"""Levels that are indented: the text of a union of thousands would be blanks."""
+
+
+def show(root: p.Plan) -> str:
+    """The plan as text, the root first."""
+    lines = []
+    ahead = [(root, 0)]
+    while ahead:
+        node, depth = ahead.pop()
+        lines.append(f"{'  ' * min(depth, _DEEPEST)}{_print_node(node)}  {node.schema}")
+        ahead += [(child, depth + 1) for child in reversed(node.children)]
+    return "\n".join(lines)
+
+
+def _print_node(node: p.Plan) -> str:
+    name = type(node).__name__
+    return f"{name} {what}" if (what := detail(node)) else name
+
+
+def detail(node: p.Plan) -> str:
+    """What tells a node from others of its kind: its relation, its condition, its expressions."""
+    if isinstance(node, p.Scan):
+        return node.relation
+    if isinstance(node, p.Recursion):
+        return node.itself.relation
+    if isinstance(node, p.Named):
+        return ".".join(node.name)
+    if isinstance(node, p.SetOperation):
+        return f"{node.kind}{' all' if node.all else ''}"
+    if isinstance(node, p.Join):
+        return node.kind + (f" on {print_as_written(node.condition)}" if node.condition is not None else "")
+    if isinstance(node, p.Limit):
+        return node.what
+    return ", ".join(print_as_written(e) for e in node.expressions)

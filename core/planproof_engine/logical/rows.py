@@ -61,14 +61,6 @@ def rows_of(root: p.Plan) -> Rows:
     return step(root) if step is not None else NOTHING
 
 
-def _same(node: Any) -> Rows:
-    return rows_of(node.child)
-
-
-def _fewer(node: Any) -> Rows:
-    return _take_part(rows_of(node.child))
-
-
 def _distinct(node: p.Distinct) -> Rows:
     below = rows_of(node.child)
     return replace(_take_part(below), keys={Key(c.id for c in node.output): "distinct", **below.keys})
@@ -111,12 +103,9 @@ def _join(node: p.Join) -> Rows:
     if node.kind in (p.LEFT_SEMI, p.LEFT_ANTI):
         return _take_part(left)
     equal = _equalities(node.condition)
-    kept = _make_side(
-        left, node.kind in (p.RIGHT, p.FULL), _is_single(right, equal, theirs), node.kind in (p.LEFT, p.FULL)
-    )
-    other = _make_side(
-        right, node.kind in (p.LEFT, p.FULL), _is_single(left, equal, mine), node.kind in (p.RIGHT, p.FULL)
-    )
+    pads_left, pads_right = node.kind in (p.RIGHT, p.FULL), node.kind in (p.LEFT, p.FULL)
+    kept = _make_side(left, pads_left, _is_single(right, equal, theirs), pads_right)
+    other = _make_side(right, pads_right, _is_single(left, equal, mine), pads_left)
     return Rows({**other.keys, **kept.keys}, {**kept.stored, **other.stored})
 
 
@@ -135,8 +124,8 @@ _STEPS: tuple[tuple[type[p.Plan], Callable[[Any], Rows]], ...] = (
     (p.Join, _join),
     (p.Aggregate, _aggregate),
     (p.SetOperation, _set),
-    (p.Ordered, _same),
-    (p.Limit, _fewer),
+    (p.Ordered, lambda node: rows_of(node.child)),
+    (p.Limit, lambda node: _take_part(rows_of(node.child))),
     (p.Distinct, _distinct),
     (p.Named, _named),
     (p.Generate, _generate),

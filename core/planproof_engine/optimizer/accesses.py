@@ -20,27 +20,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Outer,
-    ScalarSubquery,
-    Subquery,
-    Variable,
-    drop_alias,
-    is_aggregate,
-)
 from planproof_engine.expr.traits import Elements
 from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.costs import is_costly
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths
+from planproof_engine.optimizer.laws import is_costly
 from planproof_engine.records import evolve, record
 
 ArrayRef = tuple[int, Ordinals]
@@ -61,8 +47,8 @@ class Site:
     from its arguments there.
     """
 
-    call: Expr
-    source: Expr
+    call: x.Expr
+    source: x.Expr
     ref: ArrayRef
     paths: frozenset[Ordinals]
     variables: frozenset[int]
@@ -95,7 +81,7 @@ class Place:
     @classmethod
     def of(cls, node: p.Plan, above: frozenset[int], depth: int) -> Place:
         """The place of a node's own expressions."""
-        tops = (expr for expr in _list_tops(node) if type(expr) is not Column)
+        tops = (expr for expr in _list_tops(node) if type(expr) is not x.Column)
         before = {id(expr): [id(e) for e in _find_early_operands(node, expr)] for expr in tops}
         computed = frozenset(chain.from_iterable(before.values()))
         beside = frozenset(top for top, found in before.items() if found)
@@ -136,7 +122,7 @@ class Accesses:
     `fields_alone` answers whether a lambda's body uses an element through its fields alone.
     """
 
-    fields_alone: Callable[[Expr, Variable], bool]
+    fields_alone: Callable[[x.Expr, x.Variable], bool]
     refs: dict[int, ArrayRef] = field(default_factory=dict)
     made: dict[ArrayRef, Made] = field(default_factory=dict)
     elements: dict[int, ArrayRef] = field(default_factory=dict)
@@ -147,7 +133,7 @@ class Accesses:
     hindered: dict[ArrayRef, frozenset[int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
+    def of(root: p.Plan, fields_alone: Callable[[x.Expr, x.Variable], bool]) -> Accesses:
         found = Accesses(fields_alone)
         found._note_plan(root, depth=0)
         found._hand_on()
@@ -159,14 +145,14 @@ class Accesses:
         read = self.whole if despite else self.whole | self.hindered.keys()
         return any((column, path[:length]) in read for length in range(len(path) + 1))
 
-    def find_ref(self, expr: Expr) -> ArrayRef | None:
+    def find_ref(self, expr: x.Expr) -> ArrayRef | None:
         """The array that a column or a path of fields is; None for any other expression."""
-        if isinstance(expr, Column):
+        if isinstance(expr, x.Column):
             return self.refs.get(expr.id)
-        if isinstance(expr, GetField):
+        if isinstance(expr, x.GetField):
             found = self.find_ref(expr.child)
             return None if found is None else (found[0], (*found[1], expr.ordinal))
-        if isinstance(expr, Call) and expr.function.name == "map_values":
+        if isinstance(expr, x.Call) and expr.function.name == "map_values":
             found = self.find_ref(expr.args[0])
             return None if found is None else (found[0], (*found[1], VALUES))
         return None
@@ -193,21 +179,21 @@ class Accesses:
                 known.update({o.id: known[c.id] for c, o in zip(node.child.output, node.output) if c.id in known})
         elif isinstance(node, p.Project):
             for item in node.items:
-                if isinstance(item, Alias):
+                if isinstance(item, x.Alias):
                     self._learn_item(item.id, item.child, depth)
         elif isinstance(node, p.Generate) and node.call.function.traits.elements is Elements.EACH:
             self._make(node.generated[-1].id, node.call.args[0], depth, each=True, outer=node.outer)
 
-    def _learn_item(self, column: int, value: Expr, depth: int) -> None:
+    def _learn_item(self, column: int, value: x.Expr, depth: int) -> None:
         found = self.find_ref(value)
         if found is not None:
             self.refs[column] = found
-        elif isinstance(value, Column) and value.id in self.elements:
+        elif isinstance(value, x.Column) and value.id in self.elements:
             self.elements[column] = self.elements[value.id]
         elif keeps_elements(value):
             self._make(column, value, depth)
 
-    def _make(self, column: int, value: Expr, depth: int, each: bool = False, outer: bool = False) -> None:
+    def _make(self, column: int, value: x.Expr, depth: int, each: bool = False, outer: bool = False) -> None:
         """Notes the column as an array of its own, where its value keeps elements of another array."""
         site = self._find_site(value, value, [], (), Place(depth=depth))
         if site is None:
@@ -228,32 +214,34 @@ class Accesses:
             if made is not None:
                 self._note(made.site, at)
                 self._visit_beside(made.site.call, {id(made.site.source)}, at)
-            elif not isinstance(node, p.Project) or self.find_array(drop_alias(expr)) is None:
+            elif not isinstance(node, p.Project) or self.find_array(x.drop_alias(expr)) is None:
                 self.visit(expr, at)
 
-    def find_array(self, expr: Expr) -> ArrayRef | None:
+    def find_array(self, expr: x.Expr) -> ArrayRef | None:
         """The array that the expression is, or of which it is one element."""
         return (
-            self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.find_ref(expr)
+            self.elements.get(expr.id)
+            if isinstance(expr, x.Column) and expr.id in self.elements
+            else self.find_ref(expr)
         )
 
-    def _note_whole(self, columns: Iterable[Column]) -> None:
+    def _note_whole(self, columns: Iterable[x.Column]) -> None:
         self.whole.update(found for c in columns if (found := self.find_array(c)) is not None)
 
-    def visit(self, expr: Expr, at: Place) -> None:
+    def visit(self, expr: x.Expr, at: Place) -> None:
         """Notes what the expression reads."""
-        if type(expr) is Column:
+        if type(expr) is x.Column:
             self._note_whole((expr,))
         elif id(expr) in at.computed_before:
             self.visit(expr, evolve(at, computed_before=frozenset()))
-        elif isinstance(expr, Lambda):
+        elif isinstance(expr, x.Lambda):
             self._visit_children(expr, evolve(at, depth=at.depth + 1))
-        elif isinstance(expr, Outer):
+        elif isinstance(expr, x.Outer):
             self._note_whole((expr.column,))
-        elif isinstance(expr, Subquery):
+        elif isinstance(expr, x.Subquery):
             self._note_plan(expr.plan, at.depth)
             self._visit_children(expr, at)
-        elif is_aggregate(expr):
+        elif x.is_aggregate(expr):
             self._visit_children(expr, evolve(at, apart=True, unnamed=at.over_groups))
         elif not self._visit_sites(expr, at):
             found = self.find_array(expr)
@@ -262,11 +250,11 @@ class Accesses:
             else:
                 self._visit_children(expr, at)
 
-    def _visit_children(self, expr: Expr, at: Place) -> None:
+    def _visit_children(self, expr: x.Expr, at: Place) -> None:
         for child in expr.children:
             self.visit(child, at)
 
-    def _visit_sites(self, expr: Expr, at: Place) -> bool:
+    def _visit_sites(self, expr: x.Expr, at: Place) -> bool:
         """Notes the sites of the expression, and visits its other parts; False where it is no site."""
         found = list(self._find_sites(expr, at))
         if not found:
@@ -330,51 +318,51 @@ class Accesses:
             return True
         return any(self._is_worth_it(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
 
-    def _visit_beside(self, expr: Expr, sources: set[int], at: Place) -> None:
+    def _visit_beside(self, expr: x.Expr, sources: set[int], at: Place) -> None:
         """Visits the parts of a site beside its array: indexes, lambda bodies, accumulators."""
         if id(expr) in sources:
             return
         for child in expr.children:
             if id(child) in sources:
                 continue
-            inside = isinstance(child, (Call, GetField, GetFieldOfElements)) and _holds(child, sources)
+            inside = isinstance(child, (x.Call, x.GetField, x.GetFieldOfElements)) and _holds(child, sources)
             (self._visit_beside(child, sources, at)) if inside else self.visit(child, at)
 
-    def _find_sites(self, expr: Expr, at: Place) -> Iterator[Site]:
-        if isinstance(expr, (GetField, GetFieldOfElements)):
+    def _find_sites(self, expr: x.Expr, at: Place) -> Iterator[Site]:
+        if isinstance(expr, (x.GetField, x.GetFieldOfElements)):
             found = self._find_path_site(expr, at)
             if found is not None:
                 yield found
-        elif isinstance(expr, Call) and _looks_at_none(expr):
+        elif isinstance(expr, x.Call) and _looks_at_none(expr):
             found = self._find_site(expr, expr.args[0], [], (), at)
             if found is not None:
                 yield found
-        elif isinstance(expr, Call) and not keeps_elements(expr):
+        elif isinstance(expr, x.Call) and not keeps_elements(expr):
             yield from self._find_lambda_sites(expr, at)
 
-    def _find_lambda_sites(self, call: Call, at: Place) -> Iterator[Site]:
+    def _find_lambda_sites(self, call: x.Call, at: Place) -> Iterator[Site]:
         loop = call.function.traits.loop
         for argument, function, parameter in () if loop is None else loop.elements:
             body = call.args[function]
-            assert isinstance(body, Lambda)
+            assert isinstance(body, x.Lambda)
             if len(body.parameters) > parameter:
                 found = self._find_site(call, call.args[argument], [(body, body.parameters[parameter])], (), at)
                 if found is not None:
                     followed = call.function.name == "transform" and _is_pruned_by_spark(call.args[argument])
                     yield evolve(found, followed=followed and not at.apart)
 
-    def _find_path_site(self, expr: GetField | GetFieldOfElements, at: Place) -> Site | None:
+    def _find_path_site(self, expr: x.GetField | x.GetFieldOfElements, at: Place) -> Site | None:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
-        inner: Expr = expr
-        while isinstance(inner, (GetField, GetFieldOfElements)) and self.find_ref(inner) is None:
+        inner: x.Expr = expr
+        while isinstance(inner, (x.GetField, x.GetFieldOfElements)) and self.find_ref(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
-        if isinstance(inner, Column) and inner.id in self.elements:
+        if isinstance(inner, x.Column) and inner.id in self.elements:
             return Site(expr, inner, self.elements[inner.id], frozenset((tuple(path),)), frozenset(), followed=True)
         loose = False
-        if isinstance(expr, GetField):
-            if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
+        if isinstance(expr, x.GetField):
+            if not isinstance(inner, x.Call) or inner.function.traits.elements is not Elements.ITEM:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
         found = self.find_ref(inner) if path and isinstance(inner.type, dt.Map) else None
@@ -389,9 +377,9 @@ class Accesses:
 
     def _find_site(
         self,
-        call: Expr,
-        array: Expr,
-        read: list[tuple[Lambda, Variable]],
+        call: x.Expr,
+        array: x.Expr,
+        read: list[tuple[x.Lambda, x.Variable]],
         path: Ordinals,
         at: Place,
         loose: bool = False,
@@ -401,9 +389,9 @@ class Accesses:
         `read` are the lambdas that get elements, with the variable that stands for one; `path` the fields that the
         call itself reads. `loose`: an index is no constant, and Spark does not prune under the path.
         """
-        while isinstance(array, Call) and keeps_elements(array):
+        while isinstance(array, x.Call) and keeps_elements(array):
             body = array.args[1] if len(array.args) > 1 else None
-            if isinstance(body, Lambda):
+            if isinstance(body, x.Lambda):
                 read = [*read, (body, body.parameters[0])]
             else:
                 loose = loose or not _are_constant(array.args[1:])
@@ -445,52 +433,52 @@ def _is_over_groups(node: p.Plan) -> bool:
     return False
 
 
-def _own_ref(node: p.Plan, expr: Expr) -> ArrayRef:
+def _own_ref(node: p.Plan, expr: x.Expr) -> ArrayRef:
     """The array ref that an expression of the node has as a column of its own."""
-    column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
+    column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, x.Alias) else -1
     return column, ()
 
 
-def _find_padded(join: p.Join) -> tuple[Column, ...]:
+def _find_padded(join: p.Join) -> tuple[x.Column, ...]:
     """The columns that hold a null where the join finds no row: their elements no longer have the flags of the
     array's."""
     left = join.left.output if join.kind in (p.RIGHT, p.FULL) else ()
     return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
 
-def _list_tops(node: p.Plan) -> tuple[Expr, ...]:
+def _list_tops(node: p.Plan) -> tuple[x.Expr, ...]:
     """The expressions that may need a projection below. What an Aggregate makes of its groups stands above it."""
     return node.groups if isinstance(node, p.Aggregate) else node.expressions
 
 
-def _find_early_operands(node: p.Plan, expr: Expr) -> Iterator[Expr]:
+def _find_early_operands(node: p.Plan, expr: x.Expr) -> Iterator[x.Expr]:
     """The operands of `expr` that Spark computes in a projection below the node. Above such a projection it prunes
     nothing. Operands of filters and joins that are cheap are left out: Spark moves them further down."""
     operands = (call.args[0] for call in laws.find_early_calls(expr))
     return (o for o in operands if isinstance(node, p.Project) or any(map(is_costly, o.walk())))
 
 
-def keeps_elements(expr: Expr) -> bool:
+def keeps_elements(expr: x.Expr) -> bool:
     """Whether the call gives back elements of its first argument, and looks at them through its lambda alone."""
-    return isinstance(expr, Call) and expr.function.traits.elements is Elements.KEEPS
+    return isinstance(expr, x.Call) and expr.function.traits.elements is Elements.KEEPS
 
 
-def _looks_at_none(call: Call) -> bool:
+def _looks_at_none(call: x.Call) -> bool:
     return call.function.traits.elements is Elements.COUNT or call.function.name in ("isnull", "isnotnull")
 
 
-def _is_pruned_by_spark(array: Expr) -> bool:
+def _is_pruned_by_spark(array: x.Expr) -> bool:
     """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
-    while isinstance(array, Call) and keeps_elements(array):
+    while isinstance(array, x.Call) and keeps_elements(array):
         if array.function.name == "slice" and not _are_constant(array.args[1:]):
             return False
         array = array.args[0]
-    return not isinstance(array, Call) or array.function.name == "map_values"
+    return not isinstance(array, x.Call) or array.function.name == "map_values"
 
 
-def _are_constant(exprs: Sequence[Expr]) -> bool:
-    return not any(e.holds(Column, Outer, Variable, Lambda, ScalarSubquery) for e in exprs)
+def _are_constant(exprs: Sequence[x.Expr]) -> bool:
+    return not any(e.holds(x.Column, x.Outer, x.Variable, x.Lambda, x.ScalarSubquery) for e in exprs)
 
 
-def _holds(expr: Expr, sources: set[int]) -> bool:
+def _holds(expr: x.Expr, sources: set[int]) -> bool:
     return any(id(e) in sources for e in expr.walk())

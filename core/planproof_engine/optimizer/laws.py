@@ -13,6 +13,8 @@ A rule's "Only when ..." names the laws that it needs.
 *Below*: Spark does not compute the first operand of `nullif(a / b, 0)` twice. It adds a projection below the query that
 computes `a / b` for each row, and the query reads the result. An `if` or a lambda around the `nullif` no longer keeps
 the division from failing. `find_early_operand` says which operands these are.
+
+How much work a call is, and how much data a type takes, only says whether a rewriting pays: no result depends on it.
 """
 
 from __future__ import annotations
@@ -20,74 +22,90 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from planproof_engine import expr as x
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Literal,
-    Outer,
-    Subquery,
-    Variable,
-    Window,
-    is_aggregate,
-)
+from planproof_engine.expr import Call, Expr
 from planproof_engine.expr.function import Category
-from planproof_engine.expr.traits import Elements, Evaluates, Loop
-from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.expr.traits import Cost, Elements, Evaluates, Loop
+from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types.casts import can_up_cast, cannot_fail, may_overflow
+
+# What pays
+
+
+def is_costly(expr: Expr) -> bool:
+    """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups. The
+    expressions below it do not count here."""
+    return isinstance(expr, Call) and expr.function.traits.cost is not Cost.FEW
+
+
+def weigh_type(data_type: dt.DataType) -> int:
+    """About how much of a file a value of the type takes; a number takes 1."""
+    if isinstance(data_type, dt.Struct):
+        return sum(weigh_type(f.type) for f in data_type.fields)
+    if isinstance(data_type, (dt.Array, dt.Map)):
+        return 3 * sum(weigh_type(child) for child in data_type.children)
+    if isinstance(data_type, dt.Decimal):
+        return 1 if data_type.precision <= 18 else 2
+    return 2 if isinstance(data_type, dt.String) or data_type.simple in ("binary", "variant") else 1
+
+
+_LIGHT = 4
+
+
+def is_heavy(expr: Expr) -> bool:
+    """Whether its value holds structs, so that one more copy of it costs as much as a rewriting around it saves."""
+    return any(isinstance(t, dt.Struct) and weigh_type(t) > _LIGHT for t in dt.walk(expr.type))
+
+
+# What stays the same
 
 HASHED = (dt.BOOLEAN, dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.STRING, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 """Types for which Spark's hash sets and `=` agree on which values are equal. In Spark 4.3 they agree for floats too;
 for 4.0 to 4.2 that is not known."""
 
 
-_VARYING = (Column, Outer, Lambda, Variable, Subquery)
+_VARYING = (x.Column, x.Outer, x.Lambda, x.Variable, x.Subquery)
 
 
-def loop_of(expr: Expr) -> Loop | None:
+def loop_of(expr: x.Expr) -> Loop | None:
     """How a call runs its lambda over the elements of arrays; None for an expression that runs no lambda."""
-    return expr.function.traits.loop if isinstance(expr, Call) else None
+    return expr.function.traits.loop if isinstance(expr, x.Call) else None
 
 
-def is_needed_twice(expr: Expr) -> bool:
+def is_needed_twice(expr: x.Expr) -> bool:
     """Whether Spark replaces the call by an expression with its first operand in it twice: `nullif`, `between`."""
-    return isinstance(expr, Call) and expr.function.traits.twice
+    return isinstance(expr, x.Call) and expr.function.traits.twice
 
 
-def find_early_operand(call: Expr) -> Expr | None:
+def find_early_operand(call: x.Expr) -> x.Expr | None:
     """The operand of `nullif` or `between` that Spark computes in a projection below; None where it stays in its place.
 
     It stays where it is a column, a constant or a path, and where it uses a lambda's variable. A lambda around the call
     does not keep it there; a branch of an `if` does (`lazy_operands`), which the caller has to look at. Source:
     `RewriteWithExpression`, `CollapseProject.isCheap`.
     """
-    if not isinstance(call, Call) or not is_needed_twice(call):
+    if not isinstance(call, x.Call) or not is_needed_twice(call):
         return None
     operand = call.args[0]
     stays = _is_at_hand(operand) or free_variables(operand)
-    return None if stays or any(is_aggregate(e) for e in operand.walk()) else operand
+    return None if stays or any(x.is_aggregate(e) for e in operand.walk()) else operand
 
 
-def lazy_operands(expr: Expr) -> tuple[Expr, ...]:
+def lazy_operands(expr: x.Expr) -> tuple[x.Expr, ...]:
     """The operands that Spark does not always evaluate: in `if(c, a, b)` these are `a` and `b`. Source:
     `ConditionalExpression.alwaysEvaluatedInputs`."""
-    return expr.args[1:] if isinstance(expr, Call) and expr.function.traits.conditional else ()
+    return expr.args[1:] if isinstance(expr, x.Call) and expr.function.traits.conditional else ()
 
 
-def find_early_calls(expr: Expr) -> Iterator[Call]:
+def find_early_calls(expr: x.Expr) -> Iterator[x.Call]:
     """The calls in the expression whose operand Spark computes in a projection below (`find_early_operand`)."""
     pending = [expr]
     while pending:
         found = pending.pop()
-        if not isinstance(found, Call):
+        if not isinstance(found, x.Call):
             pending += found.children
             continue
         if is_needed_twice(found) and find_early_operand(found) is not None:
@@ -96,49 +114,49 @@ def find_early_calls(expr: Expr) -> Iterator[Call]:
         pending += [c for c in found.children if id(c) not in left_out] if left_out else found.children
 
 
-def _is_at_hand(expr: Expr) -> bool:
+def _is_at_hand(expr: x.Expr) -> bool:
     """Whether it is a column, a constant or a path. A window's value counts as a column: it was computed before."""
-    if isinstance(expr, (Column, Outer, Window)):
+    if isinstance(expr, (x.Column, x.Outer, x.Window)):
         return True
-    if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or is_item(expr):
+    if isinstance(expr, (x.GetField, x.GetFieldOfElements, x.Alias)) or is_item(expr):
         return all(map(_is_at_hand, expr.children))
     return is_deterministic(expr) and not expr.holds(*_VARYING)
 
 
-def is_item(expr: Expr) -> bool:
+def is_item(expr: x.Expr) -> bool:
     """`array[index]` or `map[key]`."""
-    return isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
+    return isinstance(expr, x.Call) and expr.function.name in ("getarrayitem", "getmapvalue")
 
 
-def is_path(expr: Expr) -> bool:
+def is_path(expr: x.Expr) -> bool:
     """Whether it is a column, a variable or a field of one."""
-    while isinstance(expr, (GetField, GetFieldOfElements)):
+    while isinstance(expr, (x.GetField, x.GetFieldOfElements)):
         expr = expr.child
-    return isinstance(expr, (Column, Variable))
+    return isinstance(expr, (x.Column, x.Variable))
 
 
-def free_variables(expr: Expr) -> frozenset[int]:
+def free_variables(expr: x.Expr) -> frozenset[int]:
     """The ids of the lambda variables that the expression uses and does not bind: of `y -> x + y` the id of `x`."""
-    if isinstance(expr, Variable):
+    if isinstance(expr, x.Variable):
         return frozenset((expr.id,))
     found: frozenset[int] = frozenset().union(*(free_variables(c) for c in expr.children))
-    if isinstance(expr, Lambda):
+    if isinstance(expr, x.Lambda):
         return found - {p.id for p in expr.parameters}
     return found
 
 
-def is_independent(expr: Expr, variable: Variable) -> bool:
+def is_independent(expr: x.Expr, variable: x.Variable) -> bool:
     """Whether the expression does not use a lambda's variable."""
     return variable.id not in free_variables(expr)
 
 
-def is_deterministic(expr: Expr) -> bool:
+def is_deterministic(expr: x.Expr) -> bool:
     """Whether two evaluations over the same row give the same value: the expression calls no volatile function such as
     `rand`."""
-    return not any(isinstance(e, Call) and e.function.traits.volatile for e in expr.walk())
+    return not any(isinstance(e, x.Call) and e.function.traits.volatile for e in expr.walk())
 
 
-def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
+def may_raise(expr: x.Expr, conf: Conf, filled: x.Expr | None = None) -> bool:
     """Whether evaluating the expression over some row may fail, as far as the functions' declared traits tell.
 
     `filled` is an array that is known to have elements: what is divided by its size does not fail.
@@ -146,13 +164,13 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
     return any(_may_raise_itself(e, conf, filled) for e in expr.walk())
 
 
-def may_raise_below(expr: Expr, conf: Conf) -> bool:
+def may_raise_below(expr: x.Expr, conf: Conf) -> bool:
     """Whether an operand in it may raise that Spark could compute in a projection below, outside of every lambda."""
     twice = (e for e in expr.walk() if is_needed_twice(e))
     return any(may_raise(e.children[0], conf) for e in twice)
 
 
-def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
+def operands_below(expr: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr]:
     """The operands that hold `part`, that Spark computes in a projection below, and that may raise there.
 
     With a lambda's variable in place of `part` Spark would leave them in the lambda, and no longer raise for a row
@@ -162,10 +180,10 @@ def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
     return [o for o in operands if may_raise(o, conf) and any(is_alike(part, e) for e in o.walk())]
 
 
-def _may_raise_itself(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
-    if isinstance(expr, Cast):
+def _may_raise_itself(expr: x.Expr, conf: Conf, filled: x.Expr | None) -> bool:
+    if isinstance(expr, x.Cast):
         return _may_cast_raise(expr.child.type, expr.type, expr.mode)
-    if not isinstance(expr, Call) or _is_total(expr, filled):
+    if not isinstance(expr, x.Call) or _is_total(expr, filled):
         return False
     if expr.function.name in CASTS:
         return _may_cast_raise(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
@@ -187,13 +205,13 @@ def _may_cast_raise(source: dt.DataType, target: dt.DataType, mode: str) -> bool
     )
 
 
-def _is_total(call: Call, filled: Expr | None) -> bool:
+def _is_total(call: x.Call, filled: x.Expr | None) -> bool:
     """Whether the call never raises although its trait says that it may: arithmetic of floats, a division by a number
     that cannot be zero, a LIKE with a pattern without escapes."""
     name = call.function.name
     if name in ("like", "ilike"):
         pattern = call.args[1]
-        return len(call.args) == 2 and isinstance(pattern, Literal) and "\\" not in str(pattern.value)
+        return len(call.args) == 2 and isinstance(pattern, x.Literal) and "\\" not in str(pattern.value)
     if call.type not in (dt.FLOAT, dt.DOUBLE) and name != "div":
         return False
     traits = call.function.traits
@@ -202,16 +220,16 @@ def _is_total(call: Call, filled: Expr | None) -> bool:
     return traits.evaluates is Evaluates.LAST_FIRST and _is_not_zero(call.args[-1], filled)
 
 
-def _is_not_zero(divisor: Expr, filled: Expr | None) -> bool:
-    while isinstance(divisor, Cast) and can_up_cast(divisor.child.type, divisor.type):
+def _is_not_zero(divisor: x.Expr, filled: x.Expr | None) -> bool:
+    while isinstance(divisor, x.Cast) and can_up_cast(divisor.child.type, divisor.type):
         divisor = divisor.child
-    if isinstance(divisor, Literal):
+    if isinstance(divisor, x.Literal):
         return isinstance(divisor.value, (int, float, Fraction)) and divisor.value > 0
-    counts = isinstance(divisor, Call) and divisor.function.traits.elements is Elements.COUNT
+    counts = isinstance(divisor, x.Call) and divisor.function.traits.elements is Elements.COUNT
     return filled is not None and counts and divisor.children[0] == filled
 
 
-def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
+def nulls_before(body: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr] | None:
     """The operands of `body` whose null keeps Spark from evaluating `part`; `[]` where it is always evaluated first.
 
     Spark evaluates operands from the left, and a divisor before its dividend. It stops at the first null operand. So of
@@ -222,14 +240,14 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
     """
     if body == part:
         return []
-    if isinstance(body, (Cast, Alias)) or (isinstance(body, GetField) and not _makes_struct(body.child)):
+    if isinstance(body, (x.Cast, x.Alias)) or (isinstance(body, x.GetField) and x.struct_values(body.child) is None):
         return nulls_before(body.child, part, conf)
-    if not isinstance(body, Call) or _may_be_folded(body):
+    if not isinstance(body, x.Call) or _may_be_folded(body):
         return None
     if body.function.traits.evaluates is Evaluates.CHOOSES:
         found = nulls_before(body.args[0], part, conf)
         return None if found and _is_in_branch(part, body.args[1:]) else found
-    before: list[Expr] = []
+    before: list[x.Expr] = []
     operands, stops = _order_operands(body, conf)
     for operand in operands:
         found = nulls_before(operand, part, conf)
@@ -241,27 +259,22 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
     return None
 
 
-def _makes_struct(expr: Expr) -> bool:
-    """Whether it makes a struct: Spark then evaluates only the field that is taken of it."""
-    return isinstance(expr, Call) and expr.function.name in ("struct", "named_struct")
-
-
-def _may_be_folded(call: Call) -> bool:
+def _may_be_folded(call: x.Call) -> bool:
     """Whether Spark's optimizer may remove the operand that is evaluated first: `isnull(a)` becomes false where `a` is
     never null, and an `if` with equal branches becomes the branch."""
     if call.function.name in ("isnull", "isnotnull"):
         return not call.args[0].nullable
     if call.function.name not in ("if", "when"):
         return False
-    last = call.args[-1] if len(call.args) % 2 else Literal(None, call.type, "NULL")
+    last = call.args[-1] if len(call.args) % 2 else x.Literal(None, call.type, "NULL")
     return all(is_alike(value, last) for value in call.args[1::2])
 
 
-def _is_in_branch(part: Expr, branches: Sequence[Expr]) -> bool:
+def _is_in_branch(part: x.Expr, branches: Sequence[x.Expr]) -> bool:
     return any(is_alike(part, e) for branch in branches for e in branch.walk())
 
 
-def _order_operands(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
+def _order_operands(call: x.Call, conf: Conf) -> tuple[tuple[x.Expr, ...], bool]:
     """The operands in the order of evaluation, as far as they are always evaluated, and whether a null among them ends
     the evaluation."""
     evaluates = call.function.traits.evaluates
@@ -275,19 +288,19 @@ def _order_operands(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
     return (call.args, True) if evaluates is Evaluates.TO_NULL else ((), True)
 
 
-def _depends_on_codegen(call: Call) -> bool:
+def _depends_on_codegen(call: x.Call) -> bool:
     """Whether a null ends the evaluation in generated code, and not in interpreted code: `concat`, but of arrays."""
     return call.function.name == "concat" and not isinstance(call.type, dt.Array)
 
 
-def has_plain_strings(expressions: Iterable[Expr]) -> bool:
+def has_plain_strings(expressions: Iterable[x.Expr]) -> bool:
     """Whether none of a plan's expressions computes with a string, or a struct of strings, that has a collation of its
     own.
 
     Where two collations meet, which one wins depends on how the operands are written: a column gives way to an
     expression.
     """
-    computed = (e for e in expressions if isinstance(e, (Call, Cast)))
+    computed = (e for e in expressions if isinstance(e, (x.Call, x.Cast)))
     types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
     return not any(map(_is_collated, types.values()))
 
@@ -301,13 +314,13 @@ def _is_collated(data_type: dt.DataType) -> bool:
 _OF_ROWS = (Category.SCALAR, Category.OPERATOR)
 
 
-def is_row_local(expr: Expr) -> bool:
+def is_row_local(expr: x.Expr) -> bool:
     """Whether the expression is computed from one row alone: it holds no aggregate, window, generator or subquery.
 
     A call of a Python function does not count as row-local: Spark refuses it in the lambda that a rule would make.
     """
     return not any(
-        isinstance(e, (Window, Subquery))
-        or (isinstance(e, Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
+        isinstance(e, (x.Window, x.Subquery))
+        or (isinstance(e, x.Call) and (e.function.category not in _OF_ROWS or callable(e.function.spark)))
         for e in expr.walk()
     )

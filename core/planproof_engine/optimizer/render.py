@@ -11,20 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Literal,
-    Subquery,
-    Variable,
-)
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Span
 from planproof_engine.expr.tree import span_of
@@ -70,28 +58,28 @@ def _find_repeated(plan: Plan) -> dict[int, list[Span | None]]:
     """By column: the places where the text says the column's expression once more. The plan computes it once."""
     found: dict[int, list[Span | None]] = {}
     for expr in plan.all_expressions():
-        if isinstance(expr, Column) and expr.repeats:
+        if isinstance(expr, x.Column) and expr.repeats:
             found.setdefault(expr.id, []).append(span_of(expr))
     return found
 
 
-def _names_fields(expr: Expr) -> bool:
+def _names_fields(expr: x.Expr) -> bool:
     """Whether the text would mean another expression over an Aggregate, where `arrays_zip` takes no field names from
     columns."""
-    return any(isinstance(e, Call) and e.function.name == "arrays_zip" for e in expr.walk())
+    return any(isinstance(e, x.Call) and e.function.name == "arrays_zip" for e in expr.walk())
 
 
 def _find_aliases(plan: Plan) -> dict[int, str]:
     """The name by which HAVING and ORDER BY may refer to an item of an Aggregate: its alias, unless something else has
     that name."""
     found: dict[int, str] = {}
-    lambdas = (e for e in plan.all_expressions() if isinstance(e, Lambda))
+    lambdas = (e for e in plan.all_expressions() if isinstance(e, x.Lambda))
     variables = {p.name.lower() for function in lambdas for p in function.parameters}
     for node in plan.walk():
         if not isinstance(node, Aggregate):
             continue
         taken = Counter(c.name.lower() for c in (*node.child.output, *node.output))
-        aliases = (i for i in node.items if isinstance(i, Alias) and i.explicit and taken[i.name.lower()] == 1)
+        aliases = (i for i in node.items if isinstance(i, x.Alias) and i.explicit and taken[i.name.lower()] == 1)
         aliases = (a for a in aliases if a.name.lower() not in variables)
         found.update((a.id, quote_name(a.name)) for a in aliases)
     return found
@@ -100,7 +88,7 @@ def _find_aliases(plan: Plan) -> dict[int, str]:
 AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
 
 
-def _keep_name(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> list[Edit]:
+def _keep_name(old: x.Expr, item: x.Alias | None, changes: list[Edit], text: str) -> list[Edit]:
     """The edits, with an alias at the item's end where Spark would name the column after its new text."""
     span = span_of(old)
     if item is None or item.explicit or not changes:
@@ -123,28 +111,28 @@ _POSTFIX = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
 class _Writer:
     text: str
     words: frozenset[str]
-    originals: dict[Span, Expr] = field(default_factory=dict)
+    originals: dict[Span, x.Expr] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     columns: dict[int, str] = field(default_factory=dict)
 
-    def learn(self, expr: Expr) -> None:
+    def learn(self, expr: x.Expr) -> None:
         for node in expr.walk():
             span = span_of(node)
             if span is not None:
                 self.originals.setdefault(span, node)
-            if isinstance(node, Lambda):
+            if isinstance(node, x.Lambda):
                 self.names.update({p.id: p.name for p in node.parameters})
-            if span is not None and isinstance(node, (GetField, GetFieldOfElements)):
+            if span is not None and isinstance(node, (x.GetField, x.GetFieldOfElements)):
                 self._learn_column(node, self.text[slice(*span)])
 
-    def _learn_column(self, path: Expr, text: str) -> None:
+    def _learn_column(self, path: x.Expr, text: str) -> None:
         """The column before the fields of a dotted name: in `a.b.c` the column `a` has no span of its own."""
-        while isinstance(path, (GetField, GetFieldOfElements)) and text:
+        while isinstance(path, (x.GetField, x.GetFieldOfElements)) and text:
             path, text = path.child, text[: found.start()] if (found := _LAST.search(text)) else ""
-        if isinstance(path, Column) and path.span is None and text:
+        if isinstance(path, x.Column) and path.span is None and text:
             self.columns[path.id] = text
 
-    def find_edits(self, old: Expr, new: Expr) -> Iterator[Edit]:
+    def find_edits(self, old: x.Expr, new: x.Expr) -> Iterator[Edit]:
         """The edits that make the text of `old` the text of `new`."""
         if old is new or old == new:
             return
@@ -155,9 +143,9 @@ class _Writer:
         elif span is None:
             raise CannotRender("a rewritten expression has no place in the text")
         else:
-            yield (*span, self.write(new, tight=not isinstance(old, Lambda)))
+            yield (*span, self.write(new, tight=not isinstance(old, x.Lambda)))
 
-    def _find_inner_edits(self, old: Expr, new: Expr) -> list[Edit] | None:
+    def _find_inner_edits(self, old: x.Expr, new: x.Expr) -> list[Edit] | None:
         """The edits of the children, where the text around them can stay; None where the whole must be written anew."""
         if type(old) is not type(new) or len(old.children) != len(new.children) or not _has_same_head(old, new):
             return None
@@ -170,7 +158,7 @@ class _Writer:
                 raise
             return None
 
-    def write(self, expr: Expr, tight: bool = False) -> str:
+    def write(self, expr: x.Expr, tight: bool = False) -> str:
         """The text of an expression in a new place. `tight`: in parentheses, unless the text is a unit by itself."""
         span = span_of(expr)
         original = self.originals.get(span) if span is not None else None
@@ -178,28 +166,28 @@ class _Writer:
         if span is not None and edits is not None:
             found = self._apply_edits(span, edits)
             return f"({found})" if tight and not _is_unit(expr, found) else found
-        if isinstance(expr, Column) and expr.span is None and expr.id in self.columns:
+        if isinstance(expr, x.Column) and expr.span is None and expr.id in self.columns:
             return self.columns[expr.id]
-        if isinstance(expr, Variable):
+        if isinstance(expr, x.Variable):
             return self._name(expr)
-        if isinstance(expr, Lambda):
+        if isinstance(expr, x.Lambda):
             return self._write_lambda(expr)
-        if isinstance(expr, Literal):
+        if isinstance(expr, x.Literal):
             return _write_literal(expr)
-        if isinstance(expr, Call):
+        if isinstance(expr, x.Call):
             return self._write_call(expr)
-        if isinstance(expr, (GetField, GetFieldOfElements)):
+        if isinstance(expr, (x.GetField, x.GetFieldOfElements)):
             return f"{self.write(expr.child, tight=True)}.{quote_name(expr.name)}"
-        if isinstance(expr, Cast) and not expr.written:
+        if isinstance(expr, x.Cast) and not expr.written:
             return self.write(expr.child, tight)
         raise CannotRender(f"no text for {type(expr).__name__}")
 
-    def _write_lambda(self, function: Lambda) -> str:
+    def _write_lambda(self, function: x.Lambda) -> str:
         names = [self._name(p) for p in function.parameters]
         shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
         return f"{shown} -> {self.write(function.body)}"
 
-    def _write_call(self, call: Call) -> str:
+    def _write_call(self, call: x.Call) -> str:
         name = call.function.name
         if name == "getarrayitem":
             return f"{self.write(call.args[0], tight=True)}[{self.write(call.args[1])}]"
@@ -223,7 +211,7 @@ class _Writer:
             at = stop
         return "".join([*parts, self.text[at : span[1]]])
 
-    def _name(self, variable: Variable) -> str:
+    def _name(self, variable: x.Variable) -> str:
         """The variable's own name where the query wrote it. Else a new name that no word of the text equals."""
         if (known := self.names.get(variable.id)) is not None:
             return known
@@ -235,7 +223,7 @@ class _Writer:
         return self.names[variable.id]
 
 
-def _write_literal(literal: Literal) -> str:
+def _write_literal(literal: x.Literal) -> str:
     if literal.value is None:
         return "NULL"
     if literal.type == dt.BOOLEAN:
@@ -245,15 +233,15 @@ def _write_literal(literal: Literal) -> str:
     raise CannotRender(f"no text for a literal of type {literal.type.simple}")
 
 
-def _is_unit(expr: Expr, text: str) -> bool:
+def _is_unit(expr: x.Expr, text: str) -> bool:
     """Whether the text stands by itself before a dot, a bracket or an operator."""
-    if isinstance(expr, (Column, GetField, GetFieldOfElements, Literal, Variable)):
+    if isinstance(expr, (x.Column, x.GetField, x.GetFieldOfElements, x.Literal, x.Variable)):
         return True
-    if isinstance(expr, Cast):
+    if isinstance(expr, x.Cast):
         return expr.written
     if is_item(expr):
         return True
-    if not isinstance(expr, Call) or expr.function.in_words or expr.function.operator:
+    if not isinstance(expr, x.Call) or expr.function.in_words or expr.function.operator:
         return False
     plain = expr.function.category is not Category.OPERATOR and text.endswith((")", "]"))
     return (
@@ -261,16 +249,16 @@ def _is_unit(expr: Expr, text: str) -> bool:
     )
 
 
-def _has_same_head(old: Expr, new: Expr) -> bool:
+def _has_same_head(old: x.Expr, new: x.Expr) -> bool:
     """Whether the texts of two nodes differ in their children's alone."""
-    if isinstance(old, Call) and isinstance(new, Call):
+    if isinstance(old, x.Call) and isinstance(new, x.Call):
         return old.function is new.function and old.shown == new.shown
-    if isinstance(old, Cast) and isinstance(new, Cast):
+    if isinstance(old, x.Cast) and isinstance(new, x.Cast):
         return old.type == new.type and old.mode == new.mode and old.written == new.written
-    if isinstance(old, Lambda) and isinstance(new, Lambda):
+    if isinstance(old, x.Lambda) and isinstance(new, x.Lambda):
         return old.parameters == new.parameters
-    if isinstance(old, (GetField, GetFieldOfElements)) and isinstance(new, (GetField, GetFieldOfElements)):
+    if isinstance(old, (x.GetField, x.GetFieldOfElements)) and isinstance(new, (x.GetField, x.GetFieldOfElements)):
         return old.name == new.name
-    if isinstance(old, Subquery):
+    if isinstance(old, x.Subquery):
         return type(old) is type(new)
-    return not isinstance(old, (Column, Variable, Literal))
+    return not isinstance(old, (x.Column, x.Variable, x.Literal))

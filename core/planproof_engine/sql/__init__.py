@@ -36,16 +36,16 @@ expr.f (expr no name)                 Dot; so is `(a).b`, which is a name too: `
 *, t.*, a.b.*, t.* EXCEPT (x, y.z)    Star
 (a), (SELECT ..)                      Paren, Subquery
 (a, b AS c)                           Tuple: members may be Alias
-+ - * / % DIV ||                      Add Sub Mul Div Mod IntDiv DPipe, each a Binary
-& | ^ << >> >>>                       BitwiseAnd Or Xor LeftShift RightShift, UnsignedRightShift
--x, +x, ~x, NOT x, !x                 Neg, Pos, BitwiseNot, Not, each a Unary
-= == <=> <> != < <= > >=              EQ NullSafeEQ NEQ LT LTE GT GTE
-AND OR                                And, Or (a chain is a balanced tree, as Spark builds it)
-x [NOT] BETWEEN a AND b, x [NOT] IN   Between, In, Like, ILike, RegexpLike, each a Predicate; with NOT:
++ - * / % DIV || & | ^ << >> >>>      Binary, whose `operator` is the sign or the word in capitals; == is =
+= == <=> <> != < <= > >=
+AND OR                                Binary (a chain is a balanced tree, as Spark builds it)
+-x, +x, ~x                            Unary
+NOT x, !x                             Not
+x [NOT] BETWEEN a AND b, x [NOT] IN   Between, In, Like (of all three), each a Predicate; with NOT:
 (a, b), [NOT] LIKE, ILIKE, RLIKE      Not(the Predicate, inner=True), same span
 x [NOT] LIKE ANY|SOME|ALL (a, b)      QuantifiedLike
 x IS [NOT] NULL|TRUE|FALSE|UNKNOWN    Is, a Predicate
-x IS [NOT] DISTINCT FROM y            NullSafeNEQ; with NOT NullSafeEQ
+x IS [NOT] DISTINCT FROM y            Binary: `<!>`; with NOT `<=>`
 CASE                                  Case of Whens
 CAST(x AS t), TRY_CAST, x::t          Cast, TryCast, Cast(colons=True)
 IDENTIFIER(expr)                      IdentifierClause, of a Literal with the quoted name where literals tell it; before
@@ -70,13 +70,13 @@ Queries. ORDER BY, LIMIT, ... and WITH stand in the fields of the query's outerm
 ====================================  =================================================================================
 SELECT, FROM t SELECT .., FROM t      Select; with from_first; with from_only, whose only item is a star
 (query)                               Subquery
-UNION EXCEPT MINUS INTERSECT          Union, Except (also for MINUS), Intersect, each a SetOperation
+UNION EXCEPT MINUS INTERSECT          SetOperation, MINUS as "except"
 VALUES (1, 2), (3, 4) AS t(a, b)      Values
 TABLE t                               TableQuery
 SELECT TRANSFORM(..) USING 's' AS ..  Transform
-query |> operator                     a Pipe class for each operator (`planproof_engine.sql.nodes.pipes`)
+query |> operator                     a Pipe class for each operator (`planproof_engine.sql.nodes.queries`)
 WINDOW w AS (..)                      NamedWindow
-GROUP BY                              Group, whose keys may be Rollup, Cube and GroupingSets
+GROUP BY                              Group, whose keys may be GroupingAnalytics
 ====================================  =================================================================================
 
 Relations: a tree leans left as Spark's plan does.
@@ -99,8 +99,8 @@ Unknown: STREAM, CHANGES, JSON_TABLE, WATERMARK, IDENTIFIED BY, BIN BY, ASOF and
 inside types and names, `${..}`.
 """
 
+from planproof_engine.sql.edits import splice
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse, parse_statement
-from planproof_engine.sql.splice import splice
 
 __all__ = ["name_parts", "parse", "parse_statement", "splice"]

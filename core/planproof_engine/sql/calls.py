@@ -136,7 +136,7 @@ def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
         bound = c.rules.expression(c)
         if any(isinstance(n, _NOT_CONSTANT) for n in bound.walk()):
             message = "Invalid SQL syntax: Frame bound value must be a literal."
-            c.keep_error("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at, c.stops[c.i - 1])
+            c.keep_error("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at)
     side = c.kind
     if side not in ("PRECEDING", "FOLLOWING"):
         c.fail()
@@ -226,27 +226,26 @@ def _extract(c: Cursor) -> q.Node | None:
     return _form(c, start, name, "extract", [field, c.rules.value(c)])
 
 
-def _position(c: Cursor) -> q.Node | None:
-    start, name = _enter(c)
-    if c.kind in ENDS:
-        return None
-    part = c.rules.value(c)
-    if not c.skip("IN"):
-        return None
-    return _form(c, start, name, "position", [part, c.rules.value(c)])
+def _make_reader(form: str, first: str, *others: str, last: tuple[str, ...] = ()) -> Callable[[Cursor], q.Node | None]:
+    """A reader of calls with words in place of commas; without the first word it is an ordinary call. `last`: words of
+    which one may stand before one more argument."""
 
-
-def _substring(c: Cursor) -> q.Node | None:
-    start, name = _enter(c)
-    if c.kind in ENDS:
-        return None
-    args = [c.rules.value(c)]
-    if not c.skip("FROM"):
-        return None
-    args.append(c.rules.value(c))
-    if c.skip("FOR") or c.skip(","):
+    def read(c: Cursor) -> q.Node | None:
+        start, name = _enter(c)
+        if c.kind in ENDS:
+            return None
+        args = [c.rules.value(c)]
+        if not c.skip(first):
+            return None
         args.append(c.rules.value(c))
-    return _form(c, start, name, "substring", args)
+        for word in others:
+            c.take(word)
+            args.append(c.rules.value(c))
+        if any(map(c.skip, last)):
+            args.append(c.rules.value(c))
+        return _form(c, start, name, form, args)
+
+    return read
 
 
 def _trim(c: Cursor) -> q.Node | None:
@@ -266,21 +265,6 @@ def _trim(c: Cursor) -> q.Node | None:
     return node
 
 
-def _overlay(c: Cursor) -> q.Node | None:
-    start, name = _enter(c)
-    if c.kind in ENDS:
-        return None
-    args = [c.rules.value(c)]
-    if not c.skip("PLACING"):
-        return None
-    args.append(c.rules.value(c))
-    c.take("FROM")
-    args.append(c.rules.value(c))
-    if c.skip("FOR"):
-        args.append(c.rules.value(c))
-    return _form(c, start, name, "overlay", args)
-
-
 def _unit_call(c: Cursor) -> q.Node | None:
     """`dateadd(DAY, 1, x)`: a unit word and two values."""
     unit_text = c.peek(2) == "STRING_LITERAL"
@@ -297,14 +281,12 @@ def _unit_call(c: Cursor) -> q.Node | None:
     if c.kind != ")":
         return None
     if unit_text:
-        c.keep_error(
-            "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+        message = (
             f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
             "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
-            f"but got the string literal {shown}.",
-            at,
-            at + len(shown),
+            f"but got the string literal {shown}."
         )
+        c.keep_error("INVALID_PARAMETER_VALUE.DATETIME_UNIT", message, at, at + len(shown))
     node = _form(c, start, name, form, args)
     node.unit, node.written = unit, shown
     return node
@@ -320,11 +302,10 @@ SPECIAL_CALLS: dict[str, Callable[[Cursor], q.Node | None]] = {
     "LAST": _first,
     "ANY_VALUE": _first,
     "EXTRACT": _extract,
-    "POSITION": _position,
-    "SUBSTR": _substring,
-    "SUBSTRING": _substring,
+    "POSITION": _make_reader("position", "IN"),
+    **dict.fromkeys(("SUBSTR", "SUBSTRING"), _make_reader("substring", "FROM", last=("FOR", ","))),
     "TRIM": _trim,
-    "OVERLAY": _overlay,
+    "OVERLAY": _make_reader("overlay", "PLACING", "FROM", last=("FOR",)),
     "PERCENTILE_CONT": _percentile,
     "PERCENTILE_DISC": _percentile,
     **dict.fromkeys(

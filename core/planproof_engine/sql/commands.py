@@ -35,7 +35,7 @@ class SetTimeZone(q.Node):
 class SetVariable(q.Node):
     """`SET VAR a = 1, b = 2`, each a Column and its value; `SET VAR (a, b) = (query)`, whose columns are `names`."""
 
-    assignments: Sequence[q.EQ] = ()
+    assignments: Sequence[q.Binary] = ()
     names: Sequence[q.Column] = ()
     query: q.Query | None = None
 

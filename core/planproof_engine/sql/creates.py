@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from planproof_engine.sql import commands
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.commands import (
-    Command,
-    CreateFunction,
-    CreateNamespace,
-    CreateTable,
-    CreateTableLike,
-    CreateView,
-    CreateViewUsing,
-    DeclareVariable,
-)
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.expressions import expression
@@ -72,7 +63,7 @@ def create(c: Cursor) -> q.Node:
     if kind in _NAMESPACES:
         c.advance()
         exists = c.skip_all("IF", "NOT", "EXISTS")
-        node = CreateNamespace(relation_name(c), exists)
+        node = commands.CreateNamespace(relation_name(c), exists)
         c.skip_statement()
         return node
     if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
@@ -89,7 +80,8 @@ def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.
     name = relation_name(c)
     if temporary and _provider_follows(c):
         return _create_view_using(c, name, replace, global_)
-    columns, binding = _comment_list(c), None
+    columns = c.enclosed(lambda c: c.read_list(_commented)) if c.kind == "(" else []
+    binding = None
     while c.kind != "AS":
         if c.skip("COMMENT"):
             c.string()
@@ -104,7 +96,7 @@ def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.
         else:
             c.fail()
     c.advance()
-    return CreateView(name, query(c), columns, binding, replace, temporary, global_, exists)
+    return commands.CreateView(name, query(c), columns, binding, replace, temporary, global_, exists)
 
 
 def _provider_follows(c: Cursor) -> bool:
@@ -118,14 +110,10 @@ def _create_view_using(c: Cursor, name: q.Table, replace: bool, global_: bool) -
     c.take("USING")
     start = c.start
     multipart(c)
-    node = CreateViewUsing(name, c.text[start : c.stop], columns, replace, global_)
+    node = commands.CreateViewUsing(name, c.text[start : c.stop], columns, replace, global_)
     if c.skip("OPTIONS"):
         parenthesized_text(c)
     return node
-
-
-def _comment_list(c: Cursor) -> list[q.Identifier]:
-    return c.enclosed(lambda c: c.read_list(_commented)) if c.kind == "(" else []
 
 
 def _commented(c: Cursor) -> q.Identifier:
@@ -191,12 +179,11 @@ def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> 
     c.advance()
     exists = c.skip_all("IF", "NOT", "EXISTS")
     name = relation_name(c)
-    if c.kind == "LIKE":
-        c.advance()
-        like = CreateTableLike(name, relation_name(c), exists)
+    if c.skip("LIKE"):
+        like = commands.CreateTableLike(name, relation_name(c), exists)
         c.skip_statement()
         return like
-    node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
+    node = commands.CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
     if c.kind == "(" and not is_query_at(c, c.i):
         node.columns = column_types(c)
     clauses: dict[str, str] = {}
@@ -249,7 +236,7 @@ def _partition(c: Cursor) -> q.Node:
 def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
     c.advance()
     exists = c.skip_all("IF", "NOT", "EXISTS")
-    node = CreateFunction(relation_name(c), replace=replace, temporary=temporary, exists=exists)
+    node = commands.CreateFunction(relation_name(c), replace=replace, temporary=temporary, exists=exists)
     if c.skip("AS"):
         node.class_name = c.string()
         c.skip_statement()
@@ -270,7 +257,7 @@ def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
     return node
 
 
-def _parse_returns(c: Cursor, node: CreateFunction) -> None:
+def _parse_returns(c: Cursor, node: commands.CreateFunction) -> None:
     if c.kind != "TABLE":
         node.returns = data_type(c)
         return
@@ -281,8 +268,7 @@ def _parse_returns(c: Cursor, node: CreateFunction) -> None:
 def _parse_characteristic(c: Cursor) -> None:
     if c.skip("COMMENT"):
         c.string()
-    elif c.kind == "LANGUAGE":
-        c.advance()
+    elif c.skip("LANGUAGE"):
         if c.kind != "SQL":
             c.refuse_construct(f"a function in {c.token()}")
         c.advance()
@@ -309,7 +295,7 @@ def declare(c: Cursor) -> q.Node:
     if c.kind in ("VAR", "VARIABLE") and c.peek() in WORDS:
         c.advance()
     names = c.read_list(_variable)
-    node = DeclareVariable(names, replace=replace)
+    node = commands.DeclareVariable(names, replace=replace)
     if c.kind == "CURSOR" or (c.kind in ("ASENSITIVE", "INSENSITIVE") and c.peek() == "CURSOR"):
         c.refuse_construct("a cursor")
     if c.kind in WORDS and c.kind != "DEFAULT":
@@ -338,9 +324,9 @@ _FIXED = (
 )
 
 
-def command(c: Cursor) -> Command:
+def command(c: Cursor) -> commands.Command:
     """A statement whose text is stepped over."""
     start, first = c.start, c.i
     c.skip_statement()
     words = " ".join(c.kinds[first : min(first + 2, c.i)])
-    return c.place(Command(words, c.text[start : c.stop]), start)
+    return c.place(commands.Command(words, c.text[start : c.stop]), start)

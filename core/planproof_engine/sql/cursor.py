@@ -11,8 +11,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.keywords import RESERVED, WORDS
-from planproof_engine.sql.strings import unescape, unquote
-from planproof_engine.sql.tokens import tokens_of
+from planproof_engine.sql.tokens import tokens_of, unescape, unquote
 from planproof_engine.sql.versions import list_lacking
 
 Node = TypeVar("Node", bound=q.Node)
@@ -109,9 +108,15 @@ class Cursor:
         self._second = {at for at in self._second if at < last} | {last}
         self.go_back(start)
 
-    def keep_error(self, condition: str, message: str, start: int, stop: int) -> None:
-        """Keeps an error that Spark reports only after the whole text was parsed: a syntax error comes first."""
-        self._later.append((self.i, AnalysisError(condition, message, place(self.text, start, stop))))
+    def keep_error(self, condition: str, message: str, start: int, stop: int | None = None) -> None:
+        """Keeps an error that Spark reports only after the whole text was parsed: a syntax error comes first. It stands
+        up to the last token taken where no `stop` is given."""
+        where = place(self.text, start, self.stop if stop is None else stop)
+        self._later.append((self.i, AnalysisError(condition, message, where)))
+
+    def keep_error_here(self, condition: str, message: str, start: int | None = None) -> None:
+        """The same for an error that stands at the token at hand, or from `start` up to it."""
+        self.keep_error(condition, message, self.start if start is None else start, self.stops[self.i])
 
     def finish(self) -> None:
         """Raises what was kept for later."""

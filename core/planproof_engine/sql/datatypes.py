@@ -8,7 +8,7 @@ from planproof_engine import types as dt
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.types.collations import is_collation
+from planproof_engine.types.kinds import is_collation
 
 _YEAR_MONTH = ("YEAR", "MONTH")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -72,51 +72,38 @@ def _skip_type(c: Cursor) -> None:
         c.fail()
 
 
+_INCOMPLETE = {
+    "ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".',
+    "MAP": 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".',
+    "STRUCT": 'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
+}
+
+
 def _open_angle(c: Cursor, kind: str) -> bool:
-    if c.kind != "<":
-        shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
-            kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
-        )
-        c.keep_error(
-            f"INCOMPLETE_TYPE_DEFINITION.{kind}",
-            f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
-            c.starts[c.i - 1],
-            c.stop,
-        )
-        return False
-    c.advance()
-    return True
+    if c.skip("<"):
+        return True
+    message = f'Incomplete complex type: The definition of "{kind}" type is incomplete. {_INCOMPLETE[kind]}'
+    c.keep_error(f"INCOMPLETE_TYPE_DEFINITION.{kind}", message, c.starts[c.i - 1])
+    return False
 
 
 def _skip_struct(c: Cursor) -> None:
     c.advance()
-    if c.skip("<>"):
+    if c.skip("<>") or not _open_angle(c, "STRUCT") or c.skip(">"):
         return
-    if c.kind != "<":
-        c.keep_error(
-            "INCOMPLETE_TYPE_DEFINITION.STRUCT",
-            'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
-            'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
-            c.starts[c.i - 1],
-            c.stop,
-        )
-        return
-    c.advance()
-    if c.kind == ">":
-        c.advance()
-        return
-    while True:
-        c.identifier()
-        c.skip(":")
-        _skip_type(c)
-        if c.kind in ("NOT", "!"):
-            c.advance()
-            c.take("NULL")
-        if c.skip("COMMENT"):
-            c.string()
-        if not c.skip(","):
-            break
+    c.read_list(_skip_field)
     c.take(">")
+
+
+def _skip_field(c: Cursor) -> None:
+    c.identifier()
+    c.skip(":")
+    _skip_type(c)
+    if c.kind in ("NOT", "!"):
+        c.advance()
+        c.take("NULL")
+    if c.skip("COMMENT"):
+        c.string()
 
 
 def _skip_lengths(c: Cursor) -> bool:
@@ -140,7 +127,7 @@ def _check_length(c: Cursor, within: bool) -> None:
     """Refuses the parameter of a text or a decimal that is no INT (`DataTypeAstBuilder`)."""
     if within and c.kind == "INTEGER_VALUE" and int(c.token()) > _GREATEST:
         message = f"The value {c.token()} of a data type's parameter is out of the range of a 32-bit integer."
-        c.keep_error("DATATYPE_PARAMETER_VALUE_OUT_OF_RANGE", message, c.start, c.stops[c.i])
+        c.keep_error_here("DATATYPE_PARAMETER_VALUE_OUT_OF_RANGE", message)
 
 
 def _skip_length(c: Cursor) -> None:
@@ -150,7 +137,7 @@ def _skip_length(c: Cursor) -> None:
     if not _skip_lengths(c) and kind in _SIZED:
         name = c.text[start : c.stop]
         message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
-        c.keep_error("DATATYPE_MISSING_SIZE", message, start, c.stop)
+        c.keep_error("DATATYPE_MISSING_SIZE", message, start)
     if kind.startswith("TIMESTAMP") and c.kinds[c.i - 1] == ")":
         _check_precision(c, kind, start)
     if kind in ("TIME", "TIMESTAMP"):
@@ -168,10 +155,10 @@ def _check_precision(c: Cursor, kind: str, start: int) -> None:
         _keep_unsupported(c, c.text[start : c.stop].upper(), start)
     elif digits in (7, 8, 9) and not c.conf.timestamp_nanos:
         message = "The feature Nanosecond-precision timestamp types is not enabled."
-        c.keep_error("FEATURE_NOT_ENABLED", message, start, c.stop)
+        c.keep_error("FEATURE_NOT_ENABLED", message, start)
     elif not 6 <= digits <= 9:
         message = f"The seconds precision {digits} of {kind} is invalid. Expected an integer in [7, 9], or 6."
-        c.keep_error("INVALID_TIMESTAMP_PRECISION", message, start, c.stop)
+        c.keep_error("INVALID_TIMESTAMP_PRECISION", message, start)
 
 
 def _skip_interval(c: Cursor) -> None:
@@ -234,11 +221,11 @@ def _check_decimal(c: Cursor, given: list[int], start: int) -> None:
         _keep_unsupported(c, c.text[start : c.stop].upper(), start)
     elif scale > precision:
         message = f"Decimal scale ({scale}) cannot be greater than precision ({precision})."
-        c.keep_error("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, c.stop)
+        c.keep_error("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start)
     elif precision > _WIDEST:
         message = f"Decimal precision {precision} exceeds max precision {_WIDEST}."
-        c.keep_error("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, c.stop)
+        c.keep_error("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start)
 
 
 def _keep_unsupported(c: Cursor, shown: str, start: int) -> None:
-    c.keep_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, c.stop)
+    c.keep_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start)

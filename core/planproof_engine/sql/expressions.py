@@ -14,34 +14,17 @@ from planproof_engine.sql.literals import string_literal
 from planproof_engine.sql.primary import find_closing, is_query_at, primary
 from planproof_engine.sql.tokens import NUMBERS
 
-_BINARY: dict[str, tuple[int, type[q.Binary]]] = {
-    "*": (7, q.Mul),
-    "/": (7, q.Div),
-    "%": (7, q.Mod),
-    "DIV": (7, q.IntDiv),
-    "+": (6, q.Add),
-    "-": (6, q.Sub),
-    "||": (6, q.DPipe),
-    "<<": (5, q.BitwiseLeftShift),
-    ">>": (5, q.BitwiseRightShift),
-    ">>>": (5, q.UnsignedRightShift),
-    "&": (4, q.BitwiseAnd),
-    "^": (3, q.BitwiseXor),
-    "|": (2, q.BitwiseOr),
-    "=": (1, q.EQ),
-    "<=>": (1, q.NullSafeEQ),
-    "<>": (1, q.NEQ),
-    "!=": (1, q.NEQ),
-    "<": (1, q.LT),
-    "<=": (1, q.LTE),
-    ">": (1, q.GT),
-    ">=": (1, q.GTE),
+_STRENGTHS = {
+    operator: strength
+    for strength, operators in enumerate(
+        ("= <=> <> != < <= > >=", "|", "^", "&", "<< >> >>>", "+ - ||", "* / % DIV"), start=1
+    )
+    for operator in operators.split()
 }
-"""Binding strength, highest first, as in `valueExpression`; operators of one strength group to the left."""
+"""How strongly operators bind, as in `valueExpression`; operators of one strength group to the left."""
 
-_UNARY: dict[str, type[q.Unary]] = {"-": q.Neg, "+": q.Pos, "~": q.BitwiseNot}
+_SIGNS = frozenset("-+~")
 _PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
-_LIKES: dict[str, type[q.Like]] = {"LIKE": q.Like, "ILIKE": q.ILike}
 
 
 def expression(c: Cursor) -> q.Node:
@@ -52,7 +35,7 @@ def expression(c: Cursor) -> q.Node:
     operands = [left]
     while c.skip("OR"):
         operands.append(_conjunction(c))
-    return _balance(q.Or, operands)
+    return _balance("OR", operands)
 
 
 def _conjunction(c: Cursor) -> q.Node:
@@ -62,7 +45,7 @@ def _conjunction(c: Cursor) -> q.Node:
     operands = [left]
     while c.skip("AND"):
         operands.append(_negation(c))
-    return _balance(q.And, operands)
+    return _balance("AND", operands)
 
 
 def _negation(c: Cursor) -> q.Node:
@@ -97,23 +80,23 @@ def _is_alias(c: Cursor) -> bool:
 def value(c: Cursor, floor: int = 1) -> q.Node:
     """A value expression whose operators bind at least as strongly as `floor`."""
     kind = c.kind
-    unary = _UNARY.get(kind)
-    if unary is not None and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
+    if kind in _SIGNS and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
         start = c.start
         c.advance()
-        left: q.Node = c.place(unary(value(c, 8)), start)
+        left: q.Node = c.place(q.Unary(kind, value(c, 8)), start)
     else:
         left = primary(c)
     while True:
-        operator = _BINARY.get(c.kind)
-        if operator is None or operator[0] < floor:
+        operator = c.kind
+        strength = _STRENGTHS.get(operator, 0)
+        if strength < floor:
             return left
-        if operator[0] == 2 and c.kinds[c.i + 1] in PIPE_WORDS and c.bar_is_pipe:
+        if operator == "|" and c.kinds[c.i + 1] in PIPE_WORDS and c.bar_is_pipe:
             return left
         c.i += 1
         c.kind = c.kinds[c.i]
-        right = value(c, operator[0] + 1)
-        node = operator[1](left, right)
+        right = value(c, strength + 1)
+        node = q.Binary(operator, left, right)
         node.span = (left.span[0], c.stops[c.i - 1])
         left = node
 
@@ -132,12 +115,12 @@ def _predicate(c: Cursor, left: q.Node) -> q.Node:
     elif kind == "IN":
         node = _in(c, left)
     elif kind == "RLIKE":
-        node = q.RegexpLike(left, value(c))
+        node = q.Like(left, value(c), kind)
     elif c.kind in ("ANY", "SOME", "ALL") and c.peek() == "(":
         return _quantified_like(c, left, kind, negated, start)
     else:
         pattern = value(c)
-        node = _LIKES[kind](left, pattern, _escape_character(c) if c.skip("ESCAPE") else None)
+        node = q.Like(left, pattern, kind, _escape_character(c) if c.skip("ESCAPE") else None)
     c.place(node, start)
     return c.place(q.Not(node, inner=True), start) if negated else node
 
@@ -155,12 +138,8 @@ def _is_inner_not(c: Cursor) -> bool:
     if c.kind not in ("NOT", "!"):
         return False
     if c.kind == "!" and not c.conf.bang_equals_not:
-        c.keep_error(
-            "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
-            "Support of the clause or keyword: '!' has been discontinued in this context.",
-            c.start,
-            c.stops[c.i],
-        )
+        message = "Support of the clause or keyword: '!' has been discontinued in this context."
+        c.keep_error_here("SYNTAX_DISCONTINUED.BANG_EQUALS_NOT", message)
     c.advance()
     return True
 
@@ -172,8 +151,7 @@ def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
         c.advance()
         c.take("FROM")
         right = value(c)
-        distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
-        return c.place(distinct(left, right), start)
+        return c.place(q.Binary("<=>" if negated else "<!>", left, right), start)
     tests: dict[str, q.Null | q.Boolean | q.Var] = {
         "NULL": q.Null(),
         "TRUE": q.Boolean(True),
@@ -193,24 +171,20 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
     c.take("(")
     if is_query_at(c, c.i) and not _is_member(c):
         if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
-            c.keep_error(
-                "UNSUPPORTED_TYPED_LITERAL",
+            message = (
                 'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
-                "query. Give the subquery's column a name.",
-                c.start,
-                c.stops[c.i],
+                "query. Give the subquery's column a name."
             )
+            c.keep_error_here("UNSUPPORTED_TYPED_LITERAL", message)
         query = q.Subquery(c.rules.query(c))
         c.take(")")
         return q.In(left, query=c.place(query, start))
     if c.kind == ")":
-        c.keep_error(
-            "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
+        message = (
             "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
-            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
-            left.span[0],
-            c.stops[c.i],
+            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition."
         )
+        c.keep_error_here("INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE", message, left.span[0])
     members = [] if c.kind == ")" else expressions(c)
     c.take(")")
     return q.In(left, members)
@@ -242,12 +216,12 @@ def expressions(c: Cursor) -> list[q.Node]:
     return c.read_list(expression)
 
 
-def _balance(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:
+def _balance(operator: str, operands: list[q.Node]) -> q.Node:
     """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2
-    left, right = _balance(kind, operands[:middle]), _balance(kind, operands[middle:])
-    node = kind(left, right)
+    left, right = _balance(operator, operands[:middle]), _balance(operator, operands[middle:])
+    node = q.Binary(operator, left, right)
     node.span = (left.span[0], right.span[1])
     return node

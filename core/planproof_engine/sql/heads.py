@@ -85,16 +85,12 @@ def _statement(c: Cursor) -> Statement:
     c.fail()
 
 
-def _table(c: Cursor) -> Statement:
-    return _table_of(c, {})
-
-
-def _table_of(c: Cursor, clauses: dict[str, Any]) -> Statement:
+def _table(c: Cursor, clauses: dict[str, Any]) -> Statement:
     relation = _parts(c)
     is_empty = c.kind == "("
     if is_empty:
         clauses["columns"] = _definitions(c)
-    while not (_is_over(c) if is_empty else c.skip("AS")):
+    while not (c.kind in ("EOF", ";") if is_empty else c.skip("AS")):
         key, value = _clause(c)
         if key in clauses:
             c.fail()
@@ -127,11 +123,7 @@ def _clause(c: Cursor) -> tuple[str, Any]:
     return word, c.string()
 
 
-def _view(c: Cursor) -> Statement:
-    return _view_of(c, "view")
-
-
-def _view_of(c: Cursor, kind: str) -> Statement:
+def _view(c: Cursor, kind: str) -> Statement:
     relation = _parts(c)
     clauses: dict[str, Any] = {}
     if c.kind == "(":
@@ -143,10 +135,6 @@ def _view_of(c: Cursor, kind: str) -> Statement:
             c.take("TBLPROPERTIES")
             clauses["tblproperties"] = _pairs(c)
     return Statement(kind, relation, _following_text(c), clauses)
-
-
-def _insert_overwrite(c: Cursor) -> Statement:
-    return _insert(c, True)
 
 
 def _insert(c: Cursor, overwrite: bool) -> Statement:
@@ -224,10 +212,6 @@ def _following_text(c: Cursor) -> str:
     return text
 
 
-def _is_over(c: Cursor) -> bool:
-    return c.kind in ("EOF", ";")
-
-
 def _require_end(c: Cursor) -> None:
     """The statement ends here, or after a semicolon."""
     _require_whole_text(c)
@@ -276,15 +260,13 @@ def _partitions(c: Cursor) -> tuple[str, tuple[str, ...]]:
 
 def _pairs(c: Cursor) -> dict[str, str]:
     """`('key' = 'value', a.b "value")`."""
-    c.take("(")
-    found: dict[str, str] = {}
-    while True:
-        key = c.string() if c.kind == "STRING_LITERAL" else ".".join(_parts(c))
-        c.skip("=")
-        found[key] = _value_of_property(c)
-        if not c.skip(","):
-            c.take(")")
-            return found
+    return dict(c.enclosed(lambda c: c.read_list(_pair)))
+
+
+def _pair(c: Cursor) -> tuple[str, str]:
+    key = c.string() if c.kind == "STRING_LITERAL" else ".".join(_parts(c))
+    c.skip("=")
+    return key, _value_of_property(c)
 
 
 def _value_of_property(c: Cursor) -> str:
@@ -299,14 +281,11 @@ def _value_of_property(c: Cursor) -> str:
 
 def _commented_columns(c: Cursor) -> tuple[tuple[str, str | None], ...]:
     """``(`a` comment 'text', b)``: a view's columns with their comments."""
-    c.take("(")
-    found: list[tuple[str, str | None]] = []
-    while True:
-        column = c.identifier().text
-        found.append((column, c.string() if c.skip("COMMENT") else None))
-        if not c.skip(","):
-            c.take(")")
-            return tuple(found)
+    return tuple(c.enclosed(lambda c: c.read_list(_commented_column)))
+
+
+def _commented_column(c: Cursor) -> tuple[str, str | None]:
+    return c.identifier().text, c.string() if c.skip("COMMENT") else None
 
 
 def _typed_columns(c: Cursor) -> tuple[tuple[str, str], ...]:
@@ -318,29 +297,24 @@ def _typed_columns(c: Cursor) -> tuple[tuple[str, str], ...]:
 
 def _definitions(c: Cursor) -> tuple[tuple[str, str], ...]:
     """``a int, `b` struct<x:int,y:int>``, in parentheses or not; types as they are written."""
-    grouped = c.skip("(")
-    found: list[tuple[str, str]] = []
-    while True:
-        column = c.identifier().text
-        found.append((column, data_type(c).text))
-        if not c.skip(","):
-            break
-    if grouped:
-        c.take(")")
-    return tuple(found)
+    return tuple(c.enclosed(_columns) if c.kind == "(" else _columns(c))
+
+
+def _columns(c: Cursor) -> list[tuple[str, str]]:
+    return c.read_list(lambda c: (c.identifier().text, data_type(c).text))
 
 
 _RULES: tuple[tuple[tuple[str, ...], Callable[[Cursor], Statement]], ...] = (
-    (("CREATE", "TABLE"), _table),
-    (("CREATE", "OR", "REPLACE", "TABLE"), lambda c: _table_of(c, {"replace": True})),
-    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), lambda c: _view_of(c, "temp_view")),
-    (("CREATE", "OR", "REPLACE", "VIEW"), _view),
+    (("CREATE", "TABLE"), lambda c: _table(c, {})),
+    (("CREATE", "OR", "REPLACE", "TABLE"), lambda c: _table(c, {"replace": True})),
+    (("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"), lambda c: _view(c, "temp_view")),
+    (("CREATE", "OR", "REPLACE", "VIEW"), lambda c: _view(c, "view")),
     (("INSERT", "INTO", "TABLE"), lambda c: _insert(c, False)),
     (("INSERT", "INTO"), lambda c: _insert_some(c, _parts(c))),
     (("DELETE", "FROM"), _delete),
     (("TRUNCATE", "TABLE"), _delete),
-    (("INSERT", "OVERWRITE", "TABLE"), _insert_overwrite),
-    (("INSERT", "OVERWRITE"), _insert_overwrite),
+    (("INSERT", "OVERWRITE", "TABLE"), lambda c: _insert(c, True)),
+    (("INSERT", "OVERWRITE"), lambda c: _insert(c, True)),
     (("MERGE", "INTO"), _merge),
     (("ALTER", "TABLE"), _alter),
 )

@@ -33,13 +33,11 @@ def number(c: Cursor) -> q.Literal:
     bits = _BITS.get(kind)
     if bits is not None and not -(1 << bits) <= int(text[:-1]) < 1 << bits:
         name = kind.removesuffix("_LITERAL").lower()
-        c.keep_error(
-            "INVALID_NUMERIC_LITERAL_RANGE",
+        message = (
             f"Numeric literal {text[:-1]} is outside the valid range for {name} with minimum value of "
-            f"{-(1 << bits)} and maximum value of {(1 << bits) - 1}. Please adjust the value accordingly.",
-            start,
-            c.stops[c.i],
+            f"{-(1 << bits)} and maximum value of {(1 << bits) - 1}. Please adjust the value accordingly."
         )
+        c.keep_error_here("INVALID_NUMERIC_LITERAL_RANGE", message, start)
     c.advance()
     return c.place(q.Literal(text, False, kind), start)
 
@@ -65,22 +63,16 @@ def typed_literal(c: Cursor) -> q.TypedLiteral:
     start = c.start
     kind = c.token().upper()
     if c.kind == "BACKQUOTED" or kind not in _TYPED or kind in c.lacks:
-        c.keep_error(
-            "UNSUPPORTED_TYPED_LITERAL",
+        message = (
             f'Literals of the type "{kind}" are not supported. '
-            'Supported types are "DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".',
-            c.start,
-            c.stops[c.i],
+            'Supported types are "DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".'
         )
+        c.keep_error_here("UNSUPPORTED_TYPED_LITERAL", message)
     c.advance()
     value = c.string_value(c.i)
     if kind == "X" and not _HEX.fullmatch(value):
-        c.keep_error(
-            "INVALID_TYPED_LITERAL",
-            f'The value of the typed literal "X" is invalid: {c.token()}.',
-            c.starts[c.i - 1],
-            c.stops[c.i],
-        )
+        message = f'The value of the typed literal "X" is invalid: {c.token()}.'
+        c.keep_error_here("INVALID_TYPED_LITERAL", message, c.starts[c.i - 1])
     c.advance()
     return c.place(q.TypedLiteral(value, kind), start)
 
@@ -106,14 +98,10 @@ def interval(c: Cursor) -> q.IntervalLiteral:
         to = _to_unit(c, parts)
     node = c.place(q.IntervalLiteral(parts, to), start)
     if to is not None and not parts[0].value.is_string:
-        c.keep_error("_LEGACY_ERROR_TEMP_0027", "The value of from-to unit must be a string", start, c.stop)
+        c.keep_error("_LEGACY_ERROR_TEMP_0027", "The value of from-to unit must be a string", start)
     if to is not None and (len(parts) > 1 or _part_follows(c)):
-        c.keep_error(
-            "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
-            "Can only have a single from-to unit in the interval literal syntax",
-            start,
-            c.stop,
-        )
+        message = "Can only have a single from-to unit in the interval literal syntax"
+        c.keep_error("_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029", message, start)
     return node
 
 

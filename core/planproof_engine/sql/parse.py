@@ -10,7 +10,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.origin import AnalysisError, Unknown, place
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import named_expression, sort_items
+from planproof_engine.sql.clauses import named_expression, sort_items
 from planproof_engine.sql.cursor import Cursor, Rules
 from planproof_engine.sql.expressions import expression, value
 from planproof_engine.sql.queries import query, query_primary

@@ -5,6 +5,7 @@ Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may fo
 
 from __future__ import annotations
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
@@ -106,7 +107,7 @@ def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
     if c.kind not in allowed:
         c.fail()
     if c.kind in WORDS:  # The grammar takes it, and `SqlBaseParser` says of the path that it lacks a message.
-        c.keep_error("INTERNAL_ERROR", "A word in brackets is no path of a variant.", c.start, c.stop)
+        c.keep_error("INTERNAL_ERROR", "A word in brackets is no path of a variant.", c.start)
     c.advance()
     c.take("]")
 
@@ -234,6 +235,8 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
 def parse_name(text: str, c: Cursor) -> list[q.Identifier]:
     """The parts of the dotted name that this text, which is no part of the query's, spells."""
     inner = Cursor(text, c.conf, c.rules)
+    if inner.kind == "EOF":
+        raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", c.origin())
     parts = multipart(inner)
     if inner.kind != "EOF":
         inner.fail()
@@ -255,7 +258,7 @@ def _identifier_clause(c: Cursor) -> q.Node:
 
 def _parenthesis(c: Cursor) -> q.Node:
     start = c.start
-    if is_query_at(c, c.i + 1) and not _is_row_of_calls(c):
+    if is_query_at(c, c.i + 1) and not _is_row_of_calls(c) and not _is_row_of_names(c):
         c.advance()
         subquery = q.Subquery(c.rules.query(c))
         c.take(")")
@@ -280,6 +283,21 @@ def _is_row_of_calls(c: Cursor) -> bool:
     """Whether Spark reads `(values (1), (2))` as a row, which it tries before a query: a call of `values` comes first
     in it."""
     return c.peek() == "VALUES" and c.peek(2) == "(" and c.kinds[find_closing(c, c.i + 2) + 1] == ","
+
+
+def _is_row_of_names(c: Cursor) -> bool:
+    """Whether Spark reads `(SELECT a, b)` as a row: a column called SELECT under the name `a`, and `b`."""
+    if c.peek() != "SELECT" or c.peek(2) not in WORDS or c.peek(3) != ",":
+        return False
+    at, close = c.i + 3, find_closing(c, c.i)
+    while at < close and c.kinds[at] not in _OF_QUERIES:
+        at = find_closing(c, at) if c.kinds[at] == "(" else at + 1
+    return at == close
+
+
+_OF_QUERIES = frozenset(
+    ("FROM", "WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "DISTRIBUTE", "CLUSTER", "LIMIT")
+) | frozenset(("OFFSET", "UNION", "INTERSECT", "EXCEPT", "MINUS", "LATERAL", "|>"))
 
 
 def _parameters_follow(c: Cursor) -> bool:
@@ -339,7 +357,7 @@ def constant_text(node: q.Node) -> str | None:
         return node.text
     if isinstance(node, q.Paren):
         return constant_text(node.operand)
-    if isinstance(node, q.DPipe):
+    if isinstance(node, q.Binary) and node.operator == "||":
         left, right = constant_text(node.left), constant_text(node.right)
         return None if left is None or right is None else left + right
     return None

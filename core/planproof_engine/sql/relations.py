@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import begins_clause, is_name, sort_item, table_alias
 from planproof_engine.sql.calls import ENDS, argument
+from planproof_engine.sql.clauses import begins_clause, is_name, pivot, sort_item, table_alias, unpivot
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions, value
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import number, string_literal
-from planproof_engine.sql.pivots import pivot, unpivot
 from planproof_engine.sql.primary import (
     find_closing,
     function_name,
@@ -116,12 +116,8 @@ def _relation(c: Cursor, left: q.Node | None) -> q.Node:
 def _check_lateral(c: Cursor, relation: q.Node) -> None:
     if not isinstance(relation, (q.Subquery, q.TableFunction, q.Unnest)):
         start, stop = relation.span
-        c.keep_error(
-            "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
-            "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
-            start,
-            stop,
-        )
+        message = "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions."
+        c.keep_error("INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC", message, start, stop)
 
 
 def join_follows(c: Cursor) -> bool:
@@ -141,24 +137,17 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
     if lateral:
         _check_lateral(c, right)
         if natural:
-            c.keep_error(
-                "INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop
-            )
+            c.keep_error("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start)
     node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
     if natural:
         _check_natural(c, kind, start)
     elif c.skip("ON"):
         node.on = expression(c)
-    elif c.kind == "USING":
-        c.advance()
+    elif c.skip("USING"):
         node.using = c.identifier_list()
         if lateral:
-            c.keep_error(
-                "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
-                "The feature is not supported: JOIN USING with LATERAL correlation.",
-                start,
-                c.stop,
-            )
+            message = "The feature is not supported: JOIN USING with LATERAL correlation."
+            c.keep_error("UNSUPPORTED_FEATURE.LATERAL_JOIN_USING", message, start)
     elif c.kind in ("APPROX", "EXACT") and c.peek() == "NEAREST":
         c.refuse_construct("NEAREST BY")
     return c.place(node, start)
@@ -167,9 +156,9 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
 def _check_natural(c: Cursor, kind: str, start: int) -> None:
     """NATURAL stands before inner and outer joins alone (`AstBuilder.withJoinRelations`, `NaturalJoin`)."""
     if kind == "CROSS":
-        c.keep_error("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start, c.stop)
+        c.keep_error("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start)
     elif kind.endswith(("SEMI", "ANTI")):
-        c.keep_error("IllegalArgumentException", f"Unsupported natural join type {kind}.", start, c.stop)
+        c.keep_error("IllegalArgumentException", f"Unsupported natural join type {kind}.", start)
 
 
 def _join_kind(c: Cursor) -> str:
@@ -338,8 +327,7 @@ def sample(c: Cursor) -> q.TableSample:
     if node.method:
         c.advance()
     c.take("(")
-    if c.kind == "BUCKET":
-        c.advance()
+    if c.skip("BUCKET"):
         taken, node.bucket_numerator = _whole(c)
         c.take("OUT")
         c.take("OF")
@@ -347,12 +335,12 @@ def sample(c: Cursor) -> q.TableSample:
         if c.skip("ON"):
             node.bucket_field = value(c)
             message = "TABLESAMPLE (BUCKET x OUT OF y ON ..) is not supported."
-            c.keep_error("_LEGACY_ERROR_TEMP_0015", message, start, c.stops[c.i])
+            c.keep_error_here("_LEGACY_ERROR_TEMP_0015", message, start)
         else:
             # So many buckets out of none are no share of a table.
             _check_fraction(c, taken / of if of else math.inf, start)
     elif c.kind == ")":
-        c.keep_error("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start, c.stops[c.i])
+        c.keep_error_here("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start)
     else:
         size = expression(c)
         if c.kind == "PERCENT":
@@ -398,7 +386,7 @@ def _whole(c: Cursor) -> tuple[int, q.Literal]:
 def _check_fraction(c: Cursor, fraction: float, start: int) -> None:
     if not -1e-6 <= fraction <= 1 + 1e-6:
         message = f"Sampling fraction ({fraction}) must be on interval [0, 1]."
-        c.keep_error("INVALID_TABLESAMPLE_FRACTION", message, start, c.stops[c.i])
+        c.keep_error_here("INVALID_TABLESAMPLE_FRACTION", message, start)
 
 
 def _parenthesized_relation(c: Cursor, start: int) -> q.Node:
@@ -432,6 +420,9 @@ def _unnest(c: Cursor, start: int) -> q.Unnest:
 def _table_function(
     c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None
 ) -> q.TableFunction:
+    if parts is not None and len(parts) > 1 and "schema of a table function" in c.lacks:
+        text = f"Table valued function cannot specify database name: {name}."
+        raise AnalysisError("INVALID_SQL_SYNTAX.INVALID_TABLE_VALUED_FUNC_NAME", text, c.origin(start))
     c.advance()
     arguments = c.read_list(_table_function_argument) if c.kind != ")" else []
     c.take(")")
@@ -462,7 +453,7 @@ def _table_argument(c: Cursor) -> q.TableArgument:
     else:
         relation = table_name(c, multipart(c))
         code = "INVALID_SQL_SYNTAX.INVALID_TABLE_FUNCTION_IDENTIFIER_ARGUMENT_MISSING_PARENTHESES"
-        c.keep_error(code, f"Syntax error: call TABLE({relation}) with parentheses.", start, c.stop)
+        c.keep_error(code, f"Syntax error: call TABLE({relation}) with parentheses.", start)
     node = q.TableArgument(relation)
     if "partitioned table argument" in c.lacks:
         return c.place(node, start)

@@ -9,9 +9,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.origin import Unknown, place
 from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.edits import splice
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse
-from planproof_engine.sql.splice import splice
 
 
 def stand_in(

@@ -9,22 +9,9 @@ import itertools
 import re
 from collections.abc import Callable
 
+from planproof_engine.sql import commands
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import named_expressions
-from planproof_engine.sql.commands import (
-    AlterView,
-    ChangeColumns,
-    CreateView,
-    Drop,
-    ExecuteImmediate,
-    Insert,
-    Rename,
-    ResetConf,
-    SetConf,
-    SetTimeZone,
-    SetVariable,
-    Use,
-)
+from planproof_engine.sql.clauses import named_expressions
 from planproof_engine.sql.creates import (
     column_definition,
     column_types,
@@ -38,9 +25,8 @@ from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import interval, string_literal
-from planproof_engine.sql.pipes import assignment
 from planproof_engine.sql.primary import column, find_closing, is_query_at, multipart
-from planproof_engine.sql.queries import ctes, query, relation_name
+from planproof_engine.sql.queries import assignment, ctes, query, relation_name
 from planproof_engine.sql.relations import properties_text
 
 _SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+)(?:[^*]|\*(?!/))*\*/)"
@@ -65,7 +51,7 @@ def parse_setting(text: str) -> q.Node | None:
     key, equals, value = rest.partition("=")
     name = key.strip().strip("`") or None
     set_to = value.strip().strip("`") if equals else None
-    node: q.Node = ResetConf(name) if word == "RESET" else SetConf(name, set_to)
+    node: q.Node = commands.ResetConf(name) if word == "RESET" else commands.SetConf(name, set_to)
     node.span = (0, len(text))
     return node
 
@@ -98,7 +84,7 @@ def _query_statement(c: Cursor) -> q.Node:
         c.go_back(at)
         return query(c)
     node = statement(c)
-    if isinstance(node, Insert):
+    if isinstance(node, commands.Insert):
         node.with_ = with_
     return node
 
@@ -106,28 +92,27 @@ def _query_statement(c: Cursor) -> q.Node:
 def _set_statement(c: Cursor) -> q.Node:
     c.advance()
     if c.skip_all("TIME", "ZONE"):
-        return SetTimeZone(_time_zone(c))
-    if c.kind == "CATALOG":
-        c.advance()
+        return commands.SetTimeZone(_time_zone(c))
+    if c.skip("CATALOG"):
         start = c.start
         if c.kind == "STRING_LITERAL":
             name = c.place(q.Table([q.Identifier(c.string(), True)]), start)
         else:
             name = relation_name(c)
-        return Use(name, catalog=True)
+        return commands.Use(name, catalog=True)
     if c.kind in ("ROLE", "PATH"):
         c.refuse_construct(f"SET {c.kind}")
     c.advance()
     if c.kind == "(" or c.kind not in WORDS:
         return _set_row(c)
-    return SetVariable(c.read_list(assignment))
+    return commands.SetVariable(c.read_list(assignment))
 
 
-def _set_row(c: Cursor) -> SetVariable:
+def _set_row(c: Cursor) -> commands.SetVariable:
     names = c.enclosed(lambda c: c.read_list(lambda c: column(c, multipart(c))))
     c.take("=")
     rows = c.enclosed(query)
-    return SetVariable(names=names, query=rows)
+    return commands.SetVariable(names=names, query=rows)
 
 
 def _time_zone(c: Cursor) -> q.Literal | q.IntervalLiteral | q.Var:
@@ -140,11 +125,11 @@ def _time_zone(c: Cursor) -> q.Literal | q.IntervalLiteral | q.Var:
     return c.place(q.Var("LOCAL"), start)
 
 
-def _use(c: Cursor) -> Use:
+def _use(c: Cursor) -> commands.Use:
     c.advance()
     if c.kind in ("DATABASE", "SCHEMA", "NAMESPACE") and c.peek() in WORDS:
         c.advance()
-    return Use(relation_name(c))
+    return commands.Use(relation_name(c))
 
 
 def _drop_statement(c: Cursor) -> q.Node:
@@ -159,7 +144,7 @@ def _drop_statement(c: Cursor) -> q.Node:
         return command(c)
     c.advance()
     exists = c.skip_all("IF", "EXISTS")
-    node = Drop(relation_name(c), kind, exists, temporary)
+    node = commands.Drop(relation_name(c), kind, exists, temporary)
     for word in ("PURGE", "RESTRICT"):
         c.skip(word)
     node.cascade = c.skip("CASCADE")
@@ -172,13 +157,13 @@ def _alter(c: Cursor) -> q.Node:
     if c.skip("VIEW") or c.skip("TABLE"):
         name = relation_name(c)
         if c.skip_all("RENAME", "TO"):
-            return Rename(name, relation_name(c), not of_table)
+            return commands.Rename(name, relation_name(c), not of_table)
         if of_table and ((c.kind, c.peek()) in _COLUMN_CHANGES or _alters_column(c)):
             return _change_columns(c, name)
         if not of_table and c.skip_all("WITH", "SCHEMA"):
-            return AlterView(name, schema_binding=schema_binding(c))
+            return commands.AlterView(name, schema_binding=schema_binding(c))
         if not of_table and (c.skip("AS") or is_query_at(c, c.i)):
-            return AlterView(name, query(c))
+            return commands.AlterView(name, query(c))
     c.go_back(at)
     return command(c)
 
@@ -199,10 +184,10 @@ def _alters_column(c: Cursor) -> bool:
     return c.kind in ("ALTER", "CHANGE") and changed
 
 
-def _change_columns(c: Cursor, name: q.Table) -> ChangeColumns:
+def _change_columns(c: Cursor, name: q.Table) -> commands.ChangeColumns:
     at = c.i
     c.skip_statement()
-    node = ChangeColumns(name)
+    node = commands.ChangeColumns(name)
     if c.kinds[at] == "ADD" and _NOT_PLAIN.isdisjoint(c.kinds[at : c.i]):
         c.go_back(at + 2)
         node.added = column_types(c) if c.kind == "(" else c.read_list(column_definition)
@@ -219,7 +204,7 @@ def _cache(c: Cursor) -> q.Node:
         if c.skip("OPTIONS"):
             parenthesized_text(c)
         if c.skip("AS") or is_query_at(c, c.i):
-            return CreateView(name, query(c), temporary=True)
+            return commands.CreateView(name, query(c), temporary=True)
     c.go_back(at)
     return command(c)
 
@@ -235,7 +220,7 @@ def _insert(c: Cursor) -> q.Node:
         c.refuse_construct("INSERT OVERWRITE DIRECTORY")
     if c.kind == "TABLE" and c.peek() in WORDS:
         c.advance()
-    node = Insert(relation_name(c), overwrite=overwrite)
+    node = commands.Insert(relation_name(c), overwrite=overwrite)
     if c.kind == "WITH" and c.peek() == "(":
         properties_text(c)
     if c.kind == "PARTITION" and c.peek() == "(":
@@ -258,10 +243,10 @@ def _immediate_text(c: Cursor) -> q.Node:
     return string_literal(c) if c.kind == "STRING_LITERAL" else column(c, multipart(c))
 
 
-def _execute(c: Cursor) -> ExecuteImmediate:
+def _execute(c: Cursor) -> commands.ExecuteImmediate:
     c.advance()
     c.take("IMMEDIATE")
-    node = ExecuteImmediate(_immediate_text(c))
+    node = commands.ExecuteImmediate(_immediate_text(c))
     if c.skip("INTO"):
         node.into = c.read_list(lambda c: column(c, multipart(c)))
     if c.skip("USING"):
@@ -275,14 +260,9 @@ def _execute(c: Cursor) -> ExecuteImmediate:
 
 
 _DROPPED = {
-    "TABLE": "TABLE",
-    "VIEW": "VIEW",
-    "FUNCTION": "FUNCTION",
-    "VARIABLE": "VARIABLE",
+    **{word: word for word in ("TABLE", "VIEW", "FUNCTION", "VARIABLE", "SCHEMA")},
     "VAR": "VARIABLE",
-    "SCHEMA": "SCHEMA",
-    "DATABASE": "SCHEMA",
-    "NAMESPACE": "SCHEMA",
+    **dict.fromkeys(("DATABASE", "NAMESPACE"), "SCHEMA"),
 }
 
 _READERS: dict[str, Callable[[Cursor], q.Node]] = {

@@ -52,10 +52,6 @@ def is_tighter_decimal(d: n.Decimal, other: n.DataType) -> bool:
     return False
 
 
-def _is_resolvable(from_nullable: bool, to_nullable: bool) -> bool:
-    return not from_nullable or to_nullable
-
-
 def _can_cast_nested(
     source: n.DataType,
     target: n.DataType,
@@ -63,25 +59,12 @@ def _can_cast_nested(
     lost: Callable[[n.DataType, n.DataType], bool],
 ) -> bool | None:
     """The answer for two arrays, maps or structs; None for any other pair. `lost`: the cast may make a value null."""
-    if isinstance(source, n.Array) and isinstance(target, n.Array):
-        return allowed(source.element, target.element) and _is_resolvable(
-            source.contains_null or lost(source.element, target.element), target.contains_null
-        )
-    if isinstance(source, n.Map) and isinstance(target, n.Map):
-        return (
-            allowed(source.key, target.key)
-            and not lost(source.key, target.key)
-            and allowed(source.value, target.value)
-            and _is_resolvable(
-                source.value_contains_null or lost(source.value, target.value), target.value_contains_null
-            )
-        )
-    if isinstance(source, n.Struct) and isinstance(target, n.Struct):
-        return len(source.fields) == len(target.fields) and all(
-            allowed(a.type, b.type) and _is_resolvable(a.nullable or lost(a.type, b.type), b.nullable)
-            for a, b in zip(source.fields, target.fields)
-        )
-    return None
+    if not (isinstance(source, n.Nested) and type(source) is type(target)):
+        return None
+    parts = zip(source.children, target.children, n.flags_of(source), n.flags_of(target))
+    return n.are_nested_alike(source, target) and all(
+        allowed(a, b) and (may_be_null or not (nullable or lost(a, b))) for a, b, nullable, may_be_null in parts
+    )
 
 
 def _cast_family(t: n.DataType) -> str:
@@ -180,7 +163,7 @@ def can_try_cast(source: n.DataType, target: n.DataType) -> bool:
 
 
 def _is_never_lost(source: n.DataType, target: n.DataType) -> bool:
-    """`Cast.canAnsiCast`: under ANSI a value that does not fit fails the query."""
+    """`Cast.canAnsiCast`: under ANSI a value that does not fit fails the query. An up-cast loses none."""
     return False
 
 
@@ -224,22 +207,7 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
         return True
     if aim == "string":
         return origin not in ("nested", "variant", "geo")
-    if isinstance(source, n.Struct) and isinstance(target, n.Struct):
-        return len(source.fields) == len(target.fields) and all(
-            can_up_cast(a.type, b.type) and _is_resolvable(a.nullable, b.nullable)
-            for a, b in zip(source.fields, target.fields)
-        )
-    if isinstance(source, n.Array) and isinstance(target, n.Array):
-        return _is_resolvable(source.contains_null, target.contains_null) and can_up_cast(
-            source.element, target.element
-        )
-    if isinstance(source, n.Map) and isinstance(target, n.Map):
-        return (
-            _is_resolvable(source.value_contains_null, target.value_contains_null)
-            and can_up_cast(source.key, target.key)
-            and can_up_cast(source.value, target.value)
-        )
-    return False
+    return bool(_can_cast_nested(source, target, can_up_cast, _is_never_lost))
 
 
 def cannot_fail(source: n.DataType, target: n.DataType) -> bool:

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import or_
 
 from planproof_engine.conf import Conf
+from planproof_engine.types import casts as c
 from planproof_engine.types import kinds as k
 from planproof_engine.types import nodes as n
-from planproof_engine.types.casts import (
-    NUMERIC_PRECEDENCE,
-    can_store_assign,
-    decimal_for,
-    force_nullable,
-    is_wider_decimal,
-)
 
 Common = Callable[[n.DataType, n.DataType], "n.DataType | None"]
 
@@ -46,36 +41,27 @@ def wider_decimal(a: n.Decimal, b: n.Decimal, keeps_scale: bool) -> n.Decimal:
 
 
 def _find_common_nested(a: n.DataType, b: n.DataType, find: Common, conf: Conf) -> n.DataType | None:
-    if isinstance(a, n.Array) and isinstance(b, n.Array):
-        element = find(a.element, b.element)
-        if element is None:
-            return None
-        forced = force_nullable(a.element, element) or force_nullable(b.element, element)
-        return n.Array(element, a.contains_null or b.contains_null or forced)
-    if isinstance(a, n.Map) and isinstance(b, n.Map):
-        return _common_map(a, b, find)
-    if isinstance(a, n.Struct) and isinstance(b, n.Struct) and len(a.fields) == len(b.fields):
-        return _common_struct(a, b, find, conf)
-    return None
-
-
-def _common_map(a: n.Map, b: n.Map, find: Common) -> n.DataType | None:
-    key, value = find(a.key, b.key), find(a.value, b.value)
-    if key is None or value is None or force_nullable(a.key, key) or force_nullable(b.key, key):
+    """The common type of two arrays, maps or structs of the same names: looser flags, and no key that may be null."""
+    if not n.are_nested_alike(a, b):
         return None
-    forced = force_nullable(a.value, value) or force_nullable(b.value, value)
-    return n.Map(key, value, a.value_contains_null or b.value_contains_null or forced)
-
-
-def _common_struct(a: n.Struct, b: n.Struct, find: Common, conf: Conf) -> n.DataType | None:
-    fields = []
-    for x, y in zip(a.fields, b.fields):
-        found = find(x.type, y.type) if conf.name_key(x.name) == conf.name_key(y.name) else None
+    if (
+        isinstance(a, n.Struct)
+        and isinstance(b, n.Struct)
+        and [*map(conf.name_key, a.names)] != [*map(conf.name_key, b.names)]
+    ):
+        return None
+    children, flags = list[n.DataType](), list[bool]()
+    for x, y, nullable in zip(a.children, b.children, _loosest_flags(a, b)):
+        found = find(x, y)
         if found is None:
             return None
-        forced = force_nullable(x.type, found) or force_nullable(y.type, found)
-        fields.append(n.StructField(x.name, found, x.nullable or y.nullable or forced))
-    return n.Struct(tuple(fields))
+        children.append(found)
+        flags.append(nullable or c.force_nullable(x, found) or c.force_nullable(y, found))
+    return None if isinstance(a, n.Map) and flags[0] else n.remake(a, children, flags)
+
+
+def _loosest_flags(a: n.DataType, b: n.DataType) -> list[bool]:
+    return [*map(or_, n.flags_of(a), n.flags_of(b))]
 
 
 def _wider_interval(a: n.Interval, b: n.Interval) -> n.Interval:
@@ -97,8 +83,8 @@ def _find_tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataTy
     if isinstance(a, n.Decimal) or isinstance(b, n.Decimal):
         decimal, other = (a, b) if isinstance(a, n.Decimal) else (b, a)
         assert isinstance(decimal, n.Decimal)
-        return decimal if is_wider_decimal(decimal, other) else None
-    wider = max(a, b, key=NUMERIC_PRECEDENCE.index)
+        return decimal if c.is_wider_decimal(decimal, other) else None
+    wider = max(a, b, key=c.NUMERIC_PRECEDENCE.index)
     # An integral beside a float meets at double under ANSI, so that no digit is lost.
     return n.DOUBLE if ansi and wider == n.FLOAT else wider
 
@@ -127,7 +113,7 @@ def _wider_with_decimal(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType 
         return None
     if a in n.FRACTIONAL_ATOMS or b in n.FRACTIONAL_ATOMS:
         return n.DOUBLE
-    return wider_decimal(decimal_for(a), decimal_for(b), conf.keeps_scale)
+    return wider_decimal(c.decimal_for(a), c.decimal_for(b), conf.keeps_scale)
 
 
 def promote_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
@@ -222,20 +208,10 @@ def merge_union_types(a: n.DataType, b: n.DataType) -> n.DataType | None:
         return max(a, b, key=lambda t: t.precision)
     if isinstance(a, n.Interval) and isinstance(b, n.Interval) and a.year_month == b.year_month:
         return _wider_interval(a, b)
-    if isinstance(a, n.Array) and isinstance(b, n.Array):
-        element = merge_union_types(a.element, b.element)
-        return element and n.Array(element, a.contains_null or b.contains_null)
-    if isinstance(a, n.Map) and isinstance(b, n.Map):
-        key, value = merge_union_types(a.key, b.key), merge_union_types(a.value, b.value)
-        loose = a.value_contains_null or b.value_contains_null
-        return n.Map(key, value, loose) if key is not None and value is not None else None
-    if not (isinstance(a, n.Struct) and isinstance(b, n.Struct)):
+    if not n.are_nested_alike(a, b):
         return a if a == b else None
-    types = [merge_union_types(x.type, y.type) for x, y in zip(a.fields, b.fields)]
-    if len(a.fields) != len(b.fields) or None in types:
-        return None
-    pairs = zip(a.fields, b.fields, types)
-    return n.Struct(tuple(n.StructField(x.name, t, x.nullable or y.nullable) for x, y, t in pairs if t is not None))
+    types = [t for t in map(merge_union_types, a.children, b.children) if t is not None]
+    return n.remake(a, types, _loosest_flags(a, b)) if len(types) == len(a.children) else None
 
 
 def find_implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
@@ -260,7 +236,7 @@ def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType |
     if isinstance(expected, k.OneOf):
         return _find_first(given, expected, ansi=True)
     if expected is k.DECIMAL and n.is_numeric(given):
-        return decimal_for(given)
+        return c.decimal_for(given)
     if n.is_string(given):
         if _is_string_kind(expected):
             return None
@@ -274,7 +250,7 @@ def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType |
         element = find_implicit(given.element, expected.element, ansi=True)
         return element and n.Array(element, True)
     aim = k.find_concrete(expected)
-    return aim if aim is not None and can_store_assign(given, aim) else None
+    return aim if aim is not None and c.can_store_assign(given, aim) else None
 
 
 def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | None:
@@ -283,7 +259,7 @@ def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType
     if isinstance(expected, k.OneOf):
         return _find_first(given, expected, ansi=False)
     if expected is k.DECIMAL and n.is_numeric(given):
-        return decimal_for(given)
+        return c.decimal_for(given)
     if _is_string_kind(expected):
         return k.find_concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
     aim = k.find_concrete(expected)
@@ -303,16 +279,16 @@ def _find_implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.D
     if isinstance(given, n.Array) and isinstance(expected, (n.Array, k.ArrayOf)):
         element = find_implicit(given.element, expected.element, ansi=False)
         keeps = isinstance(expected, n.Array) and not expected.contains_null
-        if keeps and (given.contains_null or (element is not None and force_nullable(given.element, element))):
+        if keeps and (given.contains_null or (element is not None and c.force_nullable(given.element, element))):
             return None
         return element and n.Array(element, not keeps)
     if isinstance(given, n.Map) and isinstance(expected, (n.Map, k.MapOf)):
         key = find_implicit(given.key, expected.key, ansi=False)
         value = find_implicit(given.value, expected.value, ansi=False)
-        if key is None or value is None or force_nullable(given.key, key):
+        if key is None or value is None or c.force_nullable(given.key, key):
             return None
         loose = expected.value_contains_null if isinstance(expected, n.Map) else given.value_contains_null
-        if not loose and (given.value_contains_null or force_nullable(given.value, value)):
+        if not loose and (given.value_contains_null or c.force_nullable(given.value, value)):
             return None
         return n.Map(key, value, loose)
     return None

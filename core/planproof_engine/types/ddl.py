@@ -13,23 +13,9 @@ from planproof_engine.types import nodes as n
 _TOKEN = re.compile(r"\s*([A-Za-z_0-9]\w*|.)", re.S)
 
 _ATOMS: dict[str, n.DataType] = {
-    "void": n.VOID,
+    **{spelling: t for t in n.ATOMS for spelling in (t.spelling, t.json_spelling)},
     "null": n.VOID,
-    "boolean": n.BOOLEAN,
-    "tinyint": n.BYTE,
-    "byte": n.BYTE,
-    "smallint": n.SHORT,
-    "short": n.SHORT,
-    "int": n.INT,
-    "integer": n.INT,
-    "bigint": n.LONG,
-    "long": n.LONG,
-    "float": n.FLOAT,
     "real": n.FLOAT,
-    "double": n.DOUBLE,
-    "binary": n.BINARY,
-    "date": n.DATE,
-    "variant": n.VARIANT,
 }
 
 
@@ -252,9 +238,7 @@ class _Lenient(_Reader):
 _WITH_ZONE = (("with", "local"), ("with", "time"))
 
 _COMPOSITES: dict[str, Callable[[_Reader], n.DataType]] = {
-    "decimal": _Reader.decimal,
-    "dec": _Reader.decimal,
-    "numeric": _Reader.decimal,
+    **dict.fromkeys(("decimal", "dec", "numeric"), _Reader.decimal),
     "string": _Reader.string,
     "char": lambda r: n.Char(r.length()),
     "character": lambda r: n.Char(r.length()),

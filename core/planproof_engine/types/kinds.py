@@ -1,11 +1,13 @@
 """Abstract types: what a function accepts, where that is more than one type.
 
 Source: `org.apache.spark.sql.types.AbstractDataType`. A kind knows which types it accepts, which concrete type stands
-for it when something must be cast to it (None: nothing can be), and its spelling in Spark's messages.
+for it when something must be cast to it (None: nothing can be), and its spelling in Spark's messages. And which
+collations there are, by name: those of Spark and of ICU.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from planproof_engine.records import record
@@ -126,3 +128,22 @@ def spelling(expected: Expected) -> str:
     if isinstance(expected, MapOf):
         return f"MAP<{spelling(expected.key)}, {spelling(expected.value)}>"
     return expected.sql
+
+
+_LOCALES = (
+    "af|am|ar|as|az|be|bg|blo|bn|bo|br|bs|ca|ceb|chr|cs|cy|da|de|dsb|dz|ee|el|en|eo|es|et|fa|ff|fi|fil|fo|fr|fy|ga|gl|"
+    "gu|ha|haw|he|hi|hr|hsb|hu|hy|id|ig|is|it|ja|ka|kk|kl|km|kn|ko|kok|ku|ky|lb|lij|lkt|ln|lo|lt|lv|mk|ml|mn|mr|ms|mt|"
+    "my|nb|ne|nl|nn|no|nso|om|or|pa|pl|ps|pt|ro|ru|sa|se|si|sk|sl|smn|sq|sr|st|sv|sw|ta|te|th|tk|tn|to|tr|ug|uk|ur|uz|"
+    "vi|wae|wo|xh|yi|yo|zh|zu"
+)
+_COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?", re.IGNORECASE)
+
+
+def is_locale(name: str) -> bool:
+    """Whether a language of ICU has the name, in any case."""
+    return re.fullmatch(_LOCALES, name, re.IGNORECASE) is not None
+
+
+def is_collation(name: str) -> bool:
+    """Whether Spark has a collation of this name, in any case."""
+    return _COLLATION.fullmatch(name) is not None

@@ -7,9 +7,9 @@ nullability. Source: `org.apache.spark.sql.types`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from operator import is_not
+from operator import is_not, or_
 from typing import Any
 
 from planproof_engine.origin import Unknown
@@ -123,25 +123,24 @@ class String(DataType):
 
 
 @record(frozen=True, slots=True)
-class Char(DataType):
-    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+class Sized(DataType):
+    """A string of a declared length."""
 
     length: int
 
     @property
     def simple(self) -> str:
-        return f"char({self.length})"
+        return f"{type(self).__name__.lower()}({self.length})"
 
 
 @record(frozen=True, slots=True)
-class Varchar(DataType):
+class Char(Sized):
+    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+
+
+@record(frozen=True, slots=True)
+class Varchar(Sized):
     """`varchar(length)`: in a plan Spark takes it for a string, and refuses longer values where it stores."""
-
-    length: int
-
-    @property
-    def simple(self) -> str:
-        return f"varchar({self.length})"
 
 
 @record(frozen=True, slots=True)
@@ -374,28 +373,44 @@ def walk(t: DataType) -> Iterator[DataType]:
         yield from walk(child)
 
 
+def flags_of(t: DataType) -> tuple[bool, ...]:
+    """Of each type directly within another one, whether its value may be null; a map's key may not."""
+    if isinstance(t, Array):
+        return (t.contains_null,)
+    if isinstance(t, Map):
+        return False, t.value_contains_null
+    return tuple(f.nullable for f in t.fields) if isinstance(t, Struct) else ()
+
+
+def remake(t: DataType, children: Sequence[DataType], flags: Sequence[bool]) -> DataType:
+    """An array, map or struct with other types and flags directly within it; the names of fields stay."""
+    if isinstance(t, Array):
+        return Array(children[0], flags[0])
+    if isinstance(t, Map):
+        return Map(children[0], children[1], flags[1])
+    assert isinstance(t, Struct)
+    parts = zip(t.fields, children, flags)
+    return Struct(tuple(StructField(f.name, child, nullable) for f, child, nullable in parts))
+
+
+def are_nested_alike(a: DataType, b: DataType) -> bool:
+    """Whether both are arrays, both maps or both structs, of as many types."""
+    return isinstance(a, Nested) and type(a) is type(b) and len(a.children) == len(b.children)
+
+
 def as_nullable(t: DataType) -> DataType:
     """The type with every nested flag set to nullable, as a V1 table forgets them (`DataType.asNullable`)."""
-    if isinstance(t, Array):
-        return Array(as_nullable(t.element), True)
-    if isinstance(t, Map):
-        return Map(as_nullable(t.key), as_nullable(t.value), True)
-    if isinstance(t, Struct):
-        return Struct(tuple(StructField(f.name, as_nullable(f.type), True) for f in t.fields))
-    return t
+    if not isinstance(t, Nested):
+        return t
+    children = [*map(as_nullable, t.children)]
+    return remake(t, children, [True] * len(children))
 
 
 def loosen(kept: DataType, other: DataType) -> DataType:
     """The type, with each flag within it nullable that is so in another type of the same shape."""
-    if isinstance(kept, Array) and isinstance(other, Array):
-        return Array(loosen(kept.element, other.element), kept.contains_null or other.contains_null)
-    if isinstance(kept, Map) and isinstance(other, Map):
-        value_null = kept.value_contains_null or other.value_contains_null
-        return Map(loosen(kept.key, other.key), loosen(kept.value, other.value), value_null)
-    if isinstance(kept, Struct) and isinstance(other, Struct):
-        pairs = zip(kept.fields, other.fields)
-        return Struct(tuple(StructField(f.name, loosen(f.type, o.type), f.nullable or o.nullable) for f, o in pairs))
-    return kept
+    if not (isinstance(kept, Nested) and type(kept) is type(other)):
+        return kept
+    return remake(kept, [*map(loosen, kept.children, other.children)], [*map(or_, flags_of(kept), flags_of(other))])
 
 
 def drop_lengths(t: DataType) -> DataType:
@@ -405,59 +420,37 @@ def drop_lengths(t: DataType) -> DataType:
         return STRING if isinstance(t, (Char, Varchar)) else t
     children = t.children
     changed = tuple(map(drop_lengths, children))
-    if not any(map(is_not, changed, children)):
-        return t
-    if isinstance(t, Array):
-        return Array(changed[0], t.contains_null)
-    if isinstance(t, Map):
-        return Map(changed[0], changed[1], t.value_contains_null)
-    assert isinstance(t, Struct)
-    return Struct(tuple(StructField(f.name, inner, f.nullable) for f, inner in zip(t.fields, changed)))
+    return remake(t, changed, flags_of(t)) if any(map(is_not, changed, children)) else t
 
 
 def add_lengths(t: DataType, declared: DataType) -> DataType:
     """`t` with the char and varchar lengths of `declared`, a type of the same shape; flags and names stay `t`'s."""
     if isinstance(t, String) and isinstance(declared, (Char, Varchar)):
         return declared
-    if isinstance(t, Array) and isinstance(declared, Array):
-        return Array(add_lengths(t.element, declared.element), t.contains_null)
-    if isinstance(t, Map) and isinstance(declared, Map):
-        return Map(add_lengths(t.key, declared.key), add_lengths(t.value, declared.value), t.value_contains_null)
-    if isinstance(t, Struct) and isinstance(declared, Struct) and len(t.fields) == len(declared.fields):
-        return Struct(
-            tuple(
-                StructField(f.name, add_lengths(f.type, d.type), f.nullable) for f, d in zip(t.fields, declared.fields)
-            )
-        )
-    return t
+    if not are_nested_alike(t, declared):
+        return t
+    return remake(t, [*map(add_lengths, t.children, declared.children)], flags_of(t))
 
 
 def same_structure(a: DataType, b: DataType) -> bool:
     """`DataType.equalsStructurally` without nullability: equal but for nested flags and the names of struct fields."""
-    if isinstance(a, Array) and isinstance(b, Array):
-        return same_structure(a.element, b.element)
-    if isinstance(a, Map) and isinstance(b, Map):
-        return same_structure(a.key, b.key) and same_structure(a.value, b.value)
-    if isinstance(a, Struct) and isinstance(b, Struct):
-        return len(a.fields) == len(b.fields) and all(
-            same_structure(x.type, y.type) for x, y in zip(a.fields, b.fields)
-        )
+    if are_nested_alike(a, b):
+        return all(map(same_structure, a.children, b.children))
     return same_type(a, b)
 
 
 def same_type(a: DataType, b: DataType, case_sensitive: bool = False) -> bool:
     """Spark's `DataType.sameType`: equal but for nested nullability, and for the case of struct names if that does not
     count."""
-    if isinstance(a, Array) and isinstance(b, Array):
-        return same_type(a.element, b.element, case_sensitive)
-    if isinstance(a, Map) and isinstance(b, Map):
-        return same_type(a.key, b.key, case_sensitive) and same_type(a.value, b.value, case_sensitive)
-    if isinstance(a, Struct) and isinstance(b, Struct):
-        return len(a.fields) == len(b.fields) and all(
-            (x.name == y.name if case_sensitive else x.name.lower() == y.name.lower())
-            and same_type(x.type, y.type, case_sensitive)
-            for x, y in zip(a.fields, b.fields)
-        )
+    if are_nested_alike(a, b):
+        alike = _have_same_names(a, b, case_sensitive)
+        return alike and all(same_type(x, y, case_sensitive) for x, y in zip(a.children, b.children))
     if isinstance(a, String) and isinstance(b, String):
         return (a.collation or "UTF8_BINARY") == (b.collation or "UTF8_BINARY")
     return a == b
+
+
+def _have_same_names(a: DataType, b: DataType, case_sensitive: bool) -> bool:
+    if not (isinstance(a, Struct) and isinstance(b, Struct)) or a.names == b.names:
+        return True
+    return not case_sensitive and [n.lower() for n in a.names] == [n.lower() for n in b.names]

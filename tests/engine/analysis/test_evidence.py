@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planproof import Catalog, Conf
@@ -150,3 +152,12 @@ def test_there_is_no_evidence(query: str) -> None:
 @pytest.mark.parametrize("query", LEGACY_MUST_NOT.values(), ids=LEGACY_MUST_NOT.keys())
 def test_there_is_no_evidence_where_an_overflow_is_null(query: str) -> None:
     assert not any(known(query, ansi=False)), known(query, ansi=False)
+
+
+@pytest.mark.parametrize("spark", ["3.5", "4.0"])
+def test_a_flag_that_a_null_array_makes_untrue_is_no_evidence(spark: str) -> None:
+    conf = replace(Conf.of(spark), ansi=True)
+    (picked,) = plan("SELECT split(s, ',')[n] FROM t", CATALOG, conf).schema
+    assert (picked.nullable, picked.evidence) == (False, None)
+    (sure,) = plan("SELECT split(s, ',')[n] FROM t WHERE s IS NOT NULL", CATALOG, conf).schema
+    assert sure.evidence is not None

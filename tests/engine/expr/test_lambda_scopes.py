@@ -23,7 +23,7 @@ from planproof_engine.expr import (
     column_of,
 )
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws

@@ -11,7 +11,7 @@ from planproof import Catalog
 from planproof_engine.api import plan
 from planproof_engine.expr import Cast, Column, Expr, Literal
 from planproof_engine.expr.parts import NO_PART
-from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.records import record

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import builtin
 

@@ -11,7 +11,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Column, Expr, Literal
 from planproof_engine.functions.bind import apply
-from planproof_engine.functions.floats import is_written_alike
+from planproof_engine.functions.constants import is_written_alike
 from planproof_engine.functions.registry import builtin
 from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.origin import Unknown

@@ -8,7 +8,7 @@ from planproof_engine.api import optimize, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.bind import apply, cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof_engine.sql.ending import drop_terminators
+from planproof_engine.sql.edits import drop_terminators
 
 
 @pytest.mark.parametrize(

@@ -12,40 +12,11 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import name_parts, parse
 from planproof_engine.sql import nodes as q
 
-_SIGNS: dict[type[q.Node], str] = {
-    q.Add: "+",
-    q.Sub: "-",
-    q.Mul: "*",
-    q.Div: "/",
-    q.Mod: "%",
-    q.IntDiv: "div",
-    q.DPipe: "||",
-    q.BitwiseAnd: "&",
-    q.BitwiseOr: "|",
-    q.BitwiseXor: "^",
-    q.BitwiseLeftShift: "<<",
-    q.BitwiseRightShift: ">>",
-    q.UnsignedRightShift: ">>>",
-    q.EQ: "=",
-    q.NEQ: "<>",
-    q.NullSafeEQ: "<=>",
-    q.NullSafeNEQ: "<!>",
-    q.LT: "<",
-    q.LTE: "<=",
-    q.GT: ">",
-    q.GTE: ">=",
-    q.And: "and",
-    q.Or: "or",
-}
-_PREFIXES: dict[type[q.Node], str] = {q.Neg: "-", q.Pos: "+", q.BitwiseNot: "~", q.Not: "not "}
-
-
 _FORMS: dict[type[q.Node], str] = {
+    q.Not: "[not {operand}]",
     q.Paren: "({operand})",
     q.Between: "[{operand} between {low}, {high}]",
     q.In: "[{operand} in {members}]",
-    q.Like: "[{operand} like {pattern}]",
-    q.RegexpLike: "[{operand} rlike {pattern}]",
     q.Is: "[{operand} is {negated}{test}]",
     q.Cast: "cast({operand} as {target})",
     q.Lambda: "{{{parameters} -> {body}}}",
@@ -64,9 +35,12 @@ def grouped(node: Any) -> str:
     if not isinstance(node, q.Node):
         return {True: "not ", False: ""}.get(node, node) if kind is bool else str(node)
     if isinstance(node, q.Binary):
-        return f"[{grouped(node.left)} {_SIGNS[kind]} {grouped(node.right)}]"
+        sign = "<>" if node.operator == "!=" else node.operator.lower()
+        return f"[{grouped(node.left)} {sign} {grouped(node.right)}]"
     if isinstance(node, q.Unary):
-        return f"[{_PREFIXES[kind]}{grouped(node.operand)}]"
+        return f"[{node.operator}{grouped(node.operand)}]"
+    if isinstance(node, q.Like):
+        return f"[{grouped(node.operand)} {node.kind.lower()} {grouped(node.pattern)}]"
     if kind in _FORMS:
         return _FORMS[kind].format(**{f.name: grouped(getattr(node, f.name)) for f in fields(node)})
     if isinstance(node, q.Literal):
@@ -423,10 +397,10 @@ FROM d.`e f` AS e
         ),
         (q.Lambda, {"(x, i) -> filter(ys, y -> y > x + i)", "y -> y > x + i"}),
         (q.Alias, {"coalesce( a.b , 'x' 'y') AS c", "transform(xs, (x, i) -> filter(ys, y -> y > x + i)) t"}),
-        (q.Add, {"x + i", "-1 + (- z) [0]"}),
+        (q.Binary, {"x + i", "y > x + i", "v > 0", "-1 + (- z) [0]"}),
         (q.Bracket, {"(- z) [0]"}),
         (q.Paren, {"(- z)"}),
-        (q.Neg, {"- z"}),
+        (q.Unary, {"- z"}),
         (q.Cast, {"s::array<array<int>>"}),
         (q.Star, {"t.* EXCEPT (q)"}),
         (q.Table, {"d.`e f` AS e", "u"}),

@@ -21,43 +21,21 @@ from planproof_engine.sql.tokens import tokenize
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_BINARY = {
-    q.Add: "+",
-    q.Sub: "-",
-    q.Mul: "*",
-    q.Div: "/",
-    q.Mod: "%",
-    q.IntDiv: "div",
-    q.BitwiseAnd: "&",
-    q.BitwiseOr: "|",
-    q.BitwiseXor: "^",
-    q.BitwiseLeftShift: "<<",
-    q.BitwiseRightShift: ">>",
-    q.UnsignedRightShift: ">>>",
-    q.EQ: "=",
-    q.NullSafeEQ: "<=>",
-    q.LT: "<",
-    q.LTE: "<=",
-    q.GT: ">",
-    q.GTE: ">=",
-    q.And: "AND",
-    q.Or: "OR",
+_BINARY = (*"+-*/%&|^=<>", "div", "<<", ">>", ">>>", "<=>", "<=", ">=", "AND", "OR")
+_SIGNS = {
+    **{sign.upper(): f"({{left}} {sign} {{right}})" for sign in _BINARY},
+    **dict.fromkeys(("<>", "!="), "(NOT ({left} = {right}))"),
+    "||": "concat({left}, {right})",
+    "<!>": "(NOT ({left} <=> {right}))",
 }
+_PREFIXES = {"-": "(- {operand})", "+": "(+ {operand})", "~": "~{operand}"}
 _FORMS = {
-    q.DPipe: "concat({left}, {right})",
-    q.NEQ: "(NOT ({left} = {right}))",
-    q.NullSafeNEQ: "(NOT ({left} <=> {right}))",
     q.Not: "(NOT {operand})",
-    q.Neg: "(- {operand})",
-    q.Pos: "(+ {operand})",
-    q.BitwiseNot: "~{operand}",
     q.Dot: "{operand}['{field}']",
     q.Bracket: "{operand}[{index}]",
     q.Null: "NULL",
     q.Between: "between({operand}, {low}, {high})",
     q.In: "({operand} IN ({members}))",
-    q.Like: "{operand} LIKE {pattern}",
-    q.RegexpLike: "RLIKE({operand}, {pattern})",
     q.Lambda: "lambdafunction({body}, {parameters})",
     q.Call: "{name}({arguments})",
     q.Paren: "{operand}",
@@ -86,9 +64,12 @@ def spark_form(node: Any) -> str:
         return f"'{node.text}'" if node.is_string else node.text
     if isinstance(node, q.Is):
         return f"({spark_form(node.operand)} IS {'NOT ' if node.negated else ''}NULL)"
-    if isinstance(node, q.Binary) and kind in _BINARY:
-        return f"({spark_form(node.left)} {_BINARY[kind]} {spark_form(node.right)})"
-    return _FORMS[kind].format(**{f.name: spark_form(getattr(node, f.name)) for f in fields(node)})
+    form = _FORMS.get(kind, "")
+    if isinstance(node, (q.Binary, q.Unary)):
+        form = (_SIGNS if kind is q.Binary else _PREFIXES)[node.operator]
+    elif isinstance(node, q.Like):
+        form = {"LIKE": "{operand} LIKE {pattern}", "RLIKE": "RLIKE({operand}, {pattern})"}[node.kind]
+    return form.format(**{f.name: spark_form(getattr(node, f.name)) for f in fields(node)})
 
 
 class Texts:
@@ -98,7 +79,7 @@ class Texts:
         self.random = random.Random(seed)
 
     def value(self, depth: int) -> str:
-        tail = [f" {self.random.choice([*_BINARY.values(), '||', '!=', '=='])} {self.operand(depth - 1)}"]
+        tail = [f" {self.random.choice([*_BINARY, '||', '!=', '=='])} {self.operand(depth - 1)}"]
         return self.operand(depth) + "".join(tail * self.random.choice((0, 1, 1)))
 
     def operand(self, depth: int) -> str:

@@ -123,7 +123,7 @@ def test_create_function() -> None:
     assert [p.name.text for p in node.parameters] == ["x", "y"]
     assert node.returns is not None
     assert node.returns.data_type.simple == "double"
-    assert isinstance(node.body, q.Add)
+    assert isinstance(node.body, q.Binary)
     table = read("CREATE FUNCTION g() RETURNS TABLE (a INT) RETURN SELECT 1")
     assert (table.returns_table[0].name.text, type(table.body)) == ("a", q.Select)
     assert read("CREATE FUNCTION h AS 'a.B' USING JAR 'x'").class_name == "a.B"
@@ -161,7 +161,7 @@ def test_the_rest() -> None:
         node = parse_statement(f"{text};")
         assert isinstance(node, c.Command)
         assert (node.words, node.text) == (" ".join(text.split()[:2]).upper(), text)
-    assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.Union)
+    assert isinstance(parse_statement("(SELECT 1) UNION SELECT 2"), q.SetOperation)
 
 
 def test_changes_of_tables() -> None:

@@ -39,7 +39,15 @@ def test_what_a_class_does_not_declare_is_no_part_of_its_nodes() -> None:
 
 def test_children_come_in_the_order_of_the_fields_and_the_clauses_of_a_query_last() -> None:
     tree = parse("WITH c AS (SELECT 1) SELECT a, b FROM t WHERE d ORDER BY e LIMIT 1")
-    assert [type(n).__name__ for n in tree.children] == ["Column", "Column", "From", "Where", "Order", "Limit", "With"]
+    assert [type(n).__name__ for n in tree.children] == [
+        "Column",
+        "Column",
+        "From",
+        "Where",
+        "Ordering",
+        "Limit",
+        "With",
+    ]
     case = q.Case(None, [q.When(q.Boolean(True), q.Null())], None)
     assert [type(n).__name__ for n in case.walk()] == ["Case", "When", "Boolean", "Null"]
     assert [type(n).__name__ for n in tree.walk(without=tree.with_)][-1] == "Literal"

@@ -37,7 +37,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import (
     Aggregate,

@@ -34,7 +34,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.replaced import is_made_anew, is_zoned
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve

@@ -20,7 +20,7 @@ from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable, drop_alias, is_aggregate
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
@@ -143,16 +143,16 @@ class _Clause:
 
     def sets_of(self, member: q.Node, *, trimmed: bool = False) -> list[Positions]:
         """The sets that one member of the clause stands for. `trimmed`: a plain member loses its alias."""
-        if isinstance(member, (q.Rollup, q.Cube)):
+        if not isinstance(member, q.GroupingAnalytics):
+            return [self.positions(member, whole=True, trimmed=trimmed)]
+        if member.kind != "GROUPING SETS":
             sets = [self.positions(e) for e in member.sets]
-            return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
-        if isinstance(member, q.GroupingSets):
-            found: list[Positions] = []
-            for nested in member.sets:
-                found += self._list_sets(nested)
-                refuse_many_sets(len(found))
-            return found
-        return [self.positions(member, whole=True, trimmed=trimmed)]
+            return _rollup(sets) if member.kind == "ROLLUP" else _cube(sets)
+        found: list[Positions] = []
+        for nested in member.sets:
+            found += self._list_sets(nested)
+            refuse_many_sets(len(found))
+        return found
 
     def _list_sets(self, member: q.Node) -> list[Positions]:
         if isinstance(member, q.GroupingAnalytics):

@@ -30,6 +30,7 @@ from planproof_engine.analysis.refusals.checks import (
     holds_window,
     is_correlated,
     is_grouping,
+    refuse_generator,
     refuse_in_filter,
     refuse_outer,
 )
@@ -147,6 +148,12 @@ def _refuse_renumbered(groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> 
 
 
 def _refuse_keys(groups: tuple[Expr, ...], sets: Sets | None, node: q.Node, ctx: Context) -> None:
+    if sets is not None and contents(groups) & GENERATOR:
+        if ctx.lacks("generators looked for in grouping sets"):
+            error = ctx.env.make_error("INTERNAL_ERROR", "A generator within grouping sets stays unresolved.", node)
+            error.by_rule = False
+            raise error
+        refuse_generator(GENERATOR, "GROUP BY", node, ctx.env)
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
         shown = next(pretty(g) for g in groups if is_volatile(g))

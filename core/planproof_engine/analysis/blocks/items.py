@@ -44,9 +44,9 @@ from planproof_engine.expr import (
     fresh_id,
     is_aggregate,
 )
-from planproof_engine.expr.pretty import output_name, pretty
-from planproof_engine.expr.rewrite import transform_up
-from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
+from planproof_engine.expr.tree import transform_up
+from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -60,14 +60,16 @@ class Items:
 
     `content` says in bits what they hold (AGGREGATE, WINDOW, ...).
 
-    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
-    `late` is an alias named inside an aggregate function, refused only where all else of the Aggregate is right.
+    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves;
+    `refers`: some item refers to one. `late` is an alias named inside an aggregate function, refused only where all
+    else of the Aggregate is right.
     """
 
     exprs: list[Expr]
     content: int = 0
     generated: list[Generated] = field(default_factory=list)
     lateral: frozenset[int] = frozenset()
+    refers: bool = False
     late: AnalysisError | None = None
 
     def add_generators(self, child: Plan) -> Plan:
@@ -90,7 +92,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
     for at, node in enumerate(nodes):
         call = generators.find_call(node, ctx)
         if call is not None:
-            generated[at] = _bind_generator(node, call, nodes[:at], ctx)
+            generated[at] = _bind_generator(node, call, nodes[:at], grouped, ctx)
             scope, given = ctx.scope, generated[at].columns
             first = _is_taken_out_first(generated[at], nodes, source, ctx)
             columns = (*scope.columns, *given) if first else scope.columns
@@ -109,7 +111,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
-                _offer(item, node, aliases, ctx)
+                offer_alias(item, node, aliases, ctx)
     if found & GENERATOR:
         for item in items:
             refuse_nested_generator(item, nodes[0], ctx.env)
@@ -119,8 +121,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
         items = [rename_item(item, made, nodes, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
-    inlined, referring, late = _inline_aliases(items, aliases, nodes, ctx)
-    return Items(inlined, found | contents(inlined), made, referring, late)
+    inlined, referring, late = inline_aliases(items, aliases, nodes, ctx)
+    return Items(inlined, found | contents(inlined), made, referring, True, late)
 
 
 def _is_taken_out_first(made: Generated, nodes: Sequence[q.Node], source: Plan | None, ctx: Context) -> bool:
@@ -130,11 +132,11 @@ def _is_taken_out_first(made: Generated, nodes: Sequence[q.Node], source: Plan |
     return of_constants and bool(waits(source, ctx.env)) and any(is_star(node, ctx) for node in nodes)
 
 
-def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
+def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], grouped: bool, ctx: Context) -> Generated:
     """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
     here."""
     try:
-        found = generators.bind_in_select(node, call, ctx)
+        found = generators.bind_in_select(node, call, ctx, grouped)
         if ctx.scope.outer is not None and ctx.scope.columns:
             refuse_outer((found.call,), "the generator", node, ctx.env)
         return found
@@ -192,7 +194,7 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
             return
 
 
-def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
+def offer_alias(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
     named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, LateralReference))
     if named and not _is_variable(item):
@@ -240,7 +242,7 @@ def _auto_name(bound: Expr, node: q.Node) -> str:
             return bound.child.name
     if isinstance(bound, Call) and is_cast and isinstance(bound.args[0], LateralReference):
         return bound.args[0].name
-    return output_name(bound)
+    return _name_by_sql(bound)
 
 
 def _find_outer_name(node: q.Node, child: Expr) -> str | None:
@@ -259,11 +261,18 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
     if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
         return "grouping__id"
     if isinstance(bound, Call) and bound.function.name != "getmapvalue":
-        return output_name(bound)
+        return _name_by_sql(bound)
     return parts[-1]
 
 
-def _inline_aliases(
+def _name_by_sql(bound: Expr) -> str:
+    try:
+        return output_name(bound)
+    except Unknown as unknown:
+        return f"{NAMELESS}{unknown.construct}{NAMELESS}{fresh_id()}"
+
+
+def inline_aliases(
     items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
 ) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
     """References to aliases on the left replaced by what these aliases name; the items that had such references; and
@@ -305,8 +314,10 @@ def _find_lateral_error(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx:
         window = isinstance(e, Window)
         if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
             continue
+        grouping = ctx.grouping is not None and isinstance(e, Call) and e.function.name == "grouping"
+        condition = f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}"
         error = ctx.env.make_error(
-            f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}",
+            "GROUPING_COLUMN_MISMATCH" if grouping else condition,
             f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
             nodes[0],
         )

@@ -13,7 +13,7 @@ from planproof_engine.analysis.blocks.rules_first import find_errors, find_mispl
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
-from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.scope import METADATA, Scope
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
     SUBQUERY,
@@ -84,9 +84,11 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
         refuse_generator(content(bound), "JOIN", on, env)
         condition = _require_boolean(bound, on, env)
         _check(condition, node, env)
-    plan = Join(left[0], right[0], kind, condition)
+    plan = Join(left[0], right[0], kind, condition, lateral=node.lateral)
     if kind in (LEFT_SEMI, LEFT_ANTI):
         hidden = left[1].hidden
+    by_id = {c.id: c for c in plan.output}
+    hidden = tuple(by_id.get(c.id, c) for c in hidden)
     return plan, Scope(_refresh_columns(left, right, plan), hidden, outer, env.conf.case_sensitive)
 
 
@@ -117,8 +119,8 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
 
 
 def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
-    """Refuses aggregates and windows in the conditions of joins and in LATERAL VIEW, and aggregates in table functions
-    beside them. Spark does so after all names are resolved.
+    """Refuses aggregates and windows in the conditions of joins, in LATERAL VIEW and in table functions beside them.
+    Spark does so after all names are resolved.
 
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
@@ -134,8 +136,8 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
     made = plan.right.child if isinstance(plan.right, Named) else plan.right
-    if isinstance(made, Values) and made.call is not None and contents(made.call.args) & AGGREGATE:
-        text = f"A table function takes no aggregate function: {pretty(made.call)}."
+    if isinstance(made, Values) and made.call is not None and contents(made.call.args) & (AGGREGATE | WINDOW):
+        text = f"A table function takes no aggregate and no window function: {pretty(made.call)}."
         env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
         env.refuse_late(
@@ -194,7 +196,8 @@ def _join_using(
     pairs = [(_find_key(n, left, "left", node, env), _find_key(n, right, "right", node, env)) for n in names]
     condition = _make_condition(pairs, env, node)
     natural = tuple(names) if node.natural else None
-    joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition, natural)
+    kind_ = CROSS if kind == INNER and condition is None else kind
+    joined = Join(left[0], right[0], kind_, condition, natural, node.lateral)
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]
     right_keys = [by_id.get(b.id, b) for _, b in pairs]
@@ -202,9 +205,10 @@ def _join_using(
     rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in of_left]
     if kind in (LEFT_SEMI, LEFT_ANTI):
         items: list[Expr] = [*left_keys, *rest_left]
-        return _project_merged(items, joined, left[1].hidden, (), env, outer)
+        kept = tuple(c for c in left[1].hidden if c.name != METADATA)
+        return _project_merged(items, joined, kept, (), env, outer)
     rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in of_right]
-    carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden)
+    carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA)
     if kind == RIGHT:
         return _project_merged([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
     if kind == FULL:

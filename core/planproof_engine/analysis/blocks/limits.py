@@ -10,24 +10,24 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import content, holds_aggregate, refuse_generator
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, Window
+from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
 from planproof_engine.expr.function import Category
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.line import is_foldable
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
 
 
-def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
+def add_limit(key: str, node: q.Node, plan: Plan, env: Environment, outer: Scope | None) -> Plan:
     """LIMIT and OFFSET take a constant, whose value is not negative."""
     if isinstance(node, q.Var):
         return plan
-    count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
+    count = bind(node, Context(env, Scope(plan.output, (), outer, env.conf.case_sensitive), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
     _refuse_predicates(count, key, node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    named = count.holds(Column, Exists, InSubquery, ScalarSubquery, Window)
+    named = count.holds(Column, Outer, Exists, InSubquery, ScalarSubquery, Window)
     ranks = any(isinstance(e, Call) and e.function.category is Category.WINDOW for e in count.walk())
     computed = any(e.holds(Call) and not is_foldable(e) for e in _list_folded(count))
     if named or ranks or computed or is_volatile(count) or holds_aggregate(count):

@@ -43,7 +43,7 @@ from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -67,8 +67,8 @@ def bind_organization(
         if clause is not None:
             plan = _Clause(word, clause, plan, block, env, outer, shown).bind()
     if node.offset is not None:
-        plan = add_limit("offset", node.offset.count, plan, env)
-    return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env)
+        plan = add_limit("offset", node.offset.count, plan, env, outer)
+    return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env, outer)
 
 
 def _content_beside_grouping(key: Expr) -> int:

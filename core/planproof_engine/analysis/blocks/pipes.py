@@ -15,13 +15,14 @@ from typing import Any
 from planproof_engine.analysis.blocks import joins, pivots
 from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
-from planproof_engine.analysis.blocks.items import Items, bind_items, bind_named_item
+from planproof_engine.analysis.blocks.items import Items, bind_items, bind_named_item, inline_aliases, offer_alias
 from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
-from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.blocks.setops import build_set_operation
+from planproof_engine.analysis.context import Aliases, Context, Environment
+from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
@@ -35,7 +36,7 @@ from planproof_engine.analysis.refusals.checks import (
 )
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Call, Column, Expr, Window, column_of, drop_alias
+from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
@@ -257,7 +258,7 @@ def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) ->
 
 
 def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    """The grouping columns come first, then the aggregates."""
+    """The grouping columns come first, then the aggregates; each may name those on its left."""
     keys = node.group.keys if node.group is not None else ()
 
     def refuse_lacking(items: Sequence[Expr]) -> None:
@@ -268,13 +269,23 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
                 keys[0] if keys else node,
             )
 
+    if any(generators.find_call(i, ctx) for i in node.items):
+        return _generate(node, refuse_lacking, child, ctx)
+    aliases = Aliases()
+    over = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    named: list[Expr] = []
     try:
-        items = [bind_named_item(i, ctx) for i in node.items]
+        for key in keys:
+            named.append(_offer(_bind_group_item(key, named, over), key, aliases, ctx))
+        items = [_offer(bind_named_item(i, over), i, aliases, ctx) for i in node.items]
     except AnalysisError as error:
-        _check_bound(node.items, error, refuse_lacking, ctx)
+        _check_bound(node.items, error, refuse_lacking, over)
         raise
     refuse_lacking(items)
-    named = [_bind_group_item(m, ctx) for m in keys]
+    late: AnalysisError | None = None
+    if aliases.used:
+        inlined, _, late = inline_aliases([*named, *items], aliases, (node,), ctx)
+        named, items = inlined[: len(named)], inlined[len(named) :]
     groups = tuple(map(drop_alias, named))
     for item in items:
         if find_first_window(item) is not None:
@@ -282,21 +293,48 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
             raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
         refuse_nested_generator(item, node, ctx.env)
         check_grouped(item, groups, node, ctx, node)
+    if late is not None:
+        raise late
     return _make_side(Aggregate(groups, (*named, *items), child), ctx)
 
 
-def _bind_group_item(node: q.Node, ctx: Context) -> Expr:
+def _offer(item: Expr, node: q.Node, aliases: Aliases, ctx: Context) -> Expr:
+    """The item, which those behind it may name."""
+    if isinstance(item, Alias):
+        offer_alias(item, node, aliases, ctx)
+    return item
+
+
+def _generate(
+    node: q.PipeAggregate, refuse_lacking: Callable[[Sequence[Expr]], None], child: Plan, ctx: Context
+) -> Side:
+    """A generator over what is aggregated stands there as it does in a SELECT that lists the keys first."""
+    keys = node.group.keys if node.group is not None else ()
+    if any(map(is_position, keys)):
+        raise ctx.env.make_unknown("a generator in |> AGGREGATE beside a position", node)
+    group = q.Group([k.operand if isinstance(k, q.Alias) else k for k in keys]) if keys else None
+    select = q.PipeSelect(node.before, items=[*keys, *node.items], group=group)
+    select.span = node.span
+    items = bind_items(select.items, ctx, grouped=bool(keys))
+    _add_generators(items, child, node, ctx)
+    refuse_lacking([made.call for made in items.generated])
+    refuse_lacking([item for item in items.exprs[len(keys) :] if isinstance(item, Alias)])
+    return _make_side(bind_aggregate(select, items, child, ctx)[0], ctx)
+
+
+def _bind_group_item(node: q.Node, before: Sequence[Expr], ctx: Context) -> Expr:
     key = node.operand if isinstance(node, q.Alias) else node
     if key is not node and is_position(key):
         return bind_named_item(node, ctx)  # Under a name it is a constant.
-    bound = group_expressions(q.Group([key]), list(ctx.scope.columns), (), ctx)[0][0]
+    listed = ctx.scope.columns if is_position(node) else before
+    bound = group_expressions(q.Group([key]), listed, (), ctx)[0][0]
     return bound if is_position(node) else bind_named_item(node, ctx)
 
 
 def _combine(node: q.PipeSetOperation, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     left = _drop_hidden((child, ctx.scope))
     right = ctx.env.bind_query(node.other, ctx.env, outer)
-    return _make_side(build_set_operation(SET_KINDS[node.kind], left, right, not node.distinct, ctx.env, node), ctx)
+    return _make_side(build_set_operation(node.kind, left, right, not node.distinct, ctx.env, node), ctx)
 
 
 def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -322,7 +360,7 @@ def _apply_alias(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Cont
 
 
 def _sample(node: q.PipeSample, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return sample(child, node.sample, ctx.env), ctx.scope
+    return sample(child, node.sample, ctx.env, outer), ctx.scope
 
 
 def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:

@@ -31,7 +31,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
-from planproof_engine.functions.families.rules import is_foldable, is_null
+from planproof_engine.functions.families.line import is_foldable, is_null
 from planproof_engine.functions.names import LEFT_BY_PIVOT
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown

@@ -14,7 +14,7 @@ from planproof_engine.analysis.blocks.pipes import bind_pipe
 from planproof_engine.analysis.blocks.recursion import bind_recursive_cte, refers
 from planproof_engine.analysis.blocks.relations import bind_relation, find_count_error
 from planproof_engine.analysis.blocks.select import Block, bind_select
-from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
+from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import add_binders
@@ -24,7 +24,7 @@ from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
-from planproof_engine.expr.pretty import outer_references
+from planproof_engine.expr.pretty import outer_references, refuse_nameless
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -48,6 +48,7 @@ def bind_whole(tree: q.Query, env: Environment) -> Plan:
     if late:
         raise late[0]
     refuse_many_sources(plan, tree, env)
+    refuse_nameless(plan.output)
     return plan
 
 
@@ -219,7 +220,7 @@ def _bind_table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Fo
 
 def _bind_set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
     left, right = bind_both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
-    plan = build_set_operation(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
+    plan = build_set_operation(node.kind, left, right, not node.distinct, env, node)
     return _place(plan, (node.left.span, node.right.span)), None
 
 
@@ -233,9 +234,7 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
     q.Select: _select,
     q.Subquery: _bind_subquery,
     q.Values: _bind_values,
-    q.Union: _bind_set_operation,
-    q.Except: _bind_set_operation,
-    q.Intersect: _bind_set_operation,
+    q.SetOperation: _bind_set_operation,
     q.TableQuery: _bind_table,
     q.Transform: _transform,
 }

@@ -11,7 +11,9 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.logical.nodes import (
+    CROSS,
     FULL,
+    INNER,
     LEFT,
     LEFT_ANTI,
     LEFT_SEMI,
@@ -42,9 +44,9 @@ def bind_recursive_cte(
     where the anchor's or the step's is.
     """
     query = cte.query
-    while isinstance(query, q.Subquery) and query.alias is None:
+    while isinstance(query, q.Subquery) and query.alias is None and not _is_arranged(query):
         query = query.query
-    if not isinstance(query, q.Union):
+    if not isinstance(query, q.SetOperation) or query.kind != "union":
         text = "A recursive definition must be a UNION of an anchor and a recursive step."
         raise env.make_error("INVALID_RECURSIVE_CTE", text, cte)
     if query.distinct and not env.lacks("recursion as it is"):
@@ -52,7 +54,7 @@ def bind_recursive_cte(
         raise env.make_error("UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", text, cte)
     if query.with_ is not None:
         env = env.with_ctes(inner_ctes(query.with_, env, outer))
-    if any(clause is not None for clause in (query.order, query.limit, query.offset)):
+    if _is_arranged(query):
         raise env.make_error("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
     if refers(query.left, name.lower()):
         raise env.make_error("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
@@ -72,8 +74,8 @@ def bind_recursive_cte(
     if len(step.output) == len(types):
         types = [_merge(t, c.type, cte, env) for t, c in zip(types, step.output)]
         anchor = cast_columns(anchor, _list_differing_types(anchor, types, env), env)
-    _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
+    _check_places(step, itself, cte, env)
     if len(step.output) == len(types):
         step = cast_columns(step, _list_differing_types(step, types, env), env)
     elif not env.lacks("recursion as it is"):
@@ -84,6 +86,10 @@ def bind_recursive_cte(
     both = build_set_operation("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
     return Recursion(itself, both, tuple(made))
+
+
+def _is_arranged(query: q.Query) -> bool:
+    return any(clause is not None for clause in (query.order, query.limit, query.offset))
 
 
 def _list_differing_types(plan: Plan, types: Sequence[dt.DataType], env: Environment) -> list[dt.DataType | None]:
@@ -132,21 +138,22 @@ def _count_references(plan: Plan, itself: Plan) -> int:
 
 
 def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
-    """Refuses a step that aggregates, sorts or numbers the recursive relation, or reads it on the side of an outer join
-    that may be filled with nulls."""
+    """Refuses a step that aggregates the recursive relation, since Spark 4.1 also one that sorts or numbers it, or
+    reads it on the side of an outer join that may be filled with nulls."""
+    lenient = env.lacks("recursion as it is")
     for node in step.walk():
         below: tuple[Plan, ...] = ()
-        sorted_ = isinstance(node, Ordered) and not env.lacks("recursion as it is")
-        if (
-            sorted_
-            or isinstance(node, (Aggregate, Pivot))
-            or (isinstance(node, Project) and contents(node.expressions) & WINDOW)
-        ):
+        numbers = isinstance(node, Project) and contents(node.expressions) & WINDOW
+        if isinstance(node, (Aggregate, Pivot)) or ((numbers or isinstance(node, Ordered)) and not lenient):
             below = node.children
         elif isinstance(node, Join):
             sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
+            if lenient:  # Of joins without a condition Spark 4.0 knows the comma alone; LATERAL is a subquery.
+                sides[CROSS] = (node.right,) if node.lateral else sides[FULL]
+                sides[INNER] = (node.right,) if node.lateral else ()
             below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
+            below += (inner,) if lenient else ()
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
             text = (

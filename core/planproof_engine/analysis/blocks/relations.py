@@ -27,6 +27,7 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import function_name, resolve_identifier
 from planproof_engine.analysis.expressions.generators import bind_generator, is_outer, make_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
+from planproof_engine.analysis.names.metadata import list_metadata, split_metadata
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import has_one_row, refuse_correlation
@@ -97,15 +98,18 @@ def _bind_table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     if cte is not None:
         env.growth.add(*cte.size)
     plan = _refer_to_cte(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
+    return _bind_alias(sample(plan, node.sample, env, outer), node.alias, node, env, outer)
 
 
 def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
-    """Time travel: views and CTEs have no past; whether a table has one depends on its format, which is not known."""
+    """Time travel: views, CTEs and Spark's own tables of files have no past; whether another table has one depends on
+    its format, which is not known."""
     relation = None if is_cte else env.catalog.find(parts)
     if not is_cte and relation is None:
         return
-    if relation is not None and "view" not in relation.kind:
+    stored = None if relation is None else env.tables.get(relation.name)
+    of_files = stored is not None and stored.is_of_files and stored.written
+    if relation is not None and "view" not in relation.kind and not of_files:
         raise env.make_unknown("time travel", node)
     text = f"Time travel on the relation `{'.'.join(parts)}` is not supported."
     raise env.make_error("UNSUPPORTED_FEATURE.TIME_TRAVEL", text, node)
@@ -219,25 +223,25 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
         for f in relation.schema
     )
     padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, dt.Char)}
-    return Scan(relation.name, output, padded=padded)
+    metadata = list_metadata(relation.name, output, env)
+    return Scan(relation.name, (*output, *metadata), padded=padded, metadata=bool(metadata))
 
 
-def sample(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+def sample(plan: Plan, sample: q.TableSample | None, env: Environment, outer: Scope | None) -> Plan:
     """A sample of the plan's rows; the plan itself where `sample` is None. Raises `AnalysisError` for a wrong count."""
     if sample is None:
         return plan
     if sample.rows is not None:
-        add_limit("limit", sample.rows, plan, env)
+        add_limit("limit", sample.rows, plan, env, outer)
     return Limit("sample", plan)
 
 
 def _bind_alias(
     plan: Plan, alias: q.TableAlias | q.Identifier | None, node: q.Node, env: Environment, outer: Scope | None
 ) -> From:
-    if alias is None:
-        return plan, _make_scope(plan.output, env, outer)
-    named = apply_alias(plan, alias, env, node)
-    return named, _make_scope(named.output, env, outer)
+    named = plan if alias is None else apply_alias(plan, alias, env, node)
+    columns, hidden = split_metadata(named)
+    return named, _make_scope(columns, env, outer, hidden)
 
 
 _MISCOUNTED: dict[type, str] = {
@@ -263,7 +267,7 @@ def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment
         name, names = alias.text, []
     else:
         name, names = alias.name.text, [c.text for c in alias.columns]
-    output = plan.output
+    output, hidden = split_metadata(plan)
     if names and len(names) != len(output):
         error = env.make_error(
             _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
@@ -278,7 +282,9 @@ def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment
         evolve(c, name=names[i] if names else c.name, qualifier=(name,), late=late or c.late)
         for i, c in enumerate(output)
     )
-    return Named((name,), plan, renamed)
+    if hidden and names and env.lacks("metadata of files over projections"):
+        plan, hidden = Project(output, plan), ()
+    return Named((name,), plan, (*renamed, *(evolve(c, qualifier=(name,)) for c in hidden)))
 
 
 def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
@@ -290,7 +296,7 @@ def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> F
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
+    return _bind_alias(sample(plan, node.sample, env, outer), node.alias, node, env, outer)
 
 
 def find_count_error(
@@ -315,10 +321,10 @@ _NAMELESS = "__auto_generated_subquery_name"
 def _bind_group(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_relation(node.relation, env, outer)
     if node.alias is None:
-        return sample(plan, node.sample, env), scope
+        return sample(plan, node.sample, env, outer), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
+    return _bind_alias(sample(plan, node.sample, env, outer), node.alias, node, env, outer)
 
 
 def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> From:

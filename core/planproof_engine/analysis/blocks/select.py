@@ -44,7 +44,7 @@ from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.analysis.script.flags import is_of_routine, loosen_block
 from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.line import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve, record
@@ -250,7 +250,7 @@ def bind_aggregate(
 ) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     noted = len(ctx.env.late or ())
-    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.lateral:
+    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.refers:
         condition = "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING"
         raise ctx.env.make_error(condition, "An item names an alias on its left beside windows and HAVING.", node)
     found = _bind_aggregate(node, items, child, ctx)

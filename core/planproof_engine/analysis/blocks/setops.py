@@ -17,9 +17,6 @@ from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.coercion import find_wider, merge_union_types
 
-SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}
-"""What the plan calls the operations of the tree."""
-
 
 def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""

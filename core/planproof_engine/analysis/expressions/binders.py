@@ -215,31 +215,23 @@ def _drop_lengths(given: dt.DataType, ctx: Context) -> dt.DataType:
     return given if ctx.conf.preserve_char_varchar else dt.drop_lengths(given)
 
 
-def _binary(symbol: str) -> Binder:
-    def binder(node: q.Binary, ctx: Context) -> Expr:
-        left, right = bind(node.left, ctx), bind(node.right, ctx)
-        return add_span(bind_binary(symbol, left, right, ctx, node), node)
-
-    return binder
-
-
-def _unary_call(name: str) -> Binder:
-    def binder(node: q.Unary, ctx: Context) -> Expr:
-        return add_span(call(name, [bind(node.operand, ctx)], ctx, node), node)
-
-    return binder
+def _binary(node: q.Binary, ctx: Context) -> Expr:
+    left, right = bind(node.left, ctx), bind(node.right, ctx)
+    if node.operator == "||":
+        return add_span(call("concat", [left, right], ctx, node), node)
+    negated = _NEGATED.get(node.operator)
+    bound = add_span(bind_binary(negated or node.operator.lower(), left, right, ctx, node), node)
+    return bound if negated is None else add_span(call("not", [bound], ctx, node), node)
 
 
-def _binary_call(name: str) -> Binder:
-    def binder(node: q.Binary, ctx: Context) -> Expr:
-        return add_span(call(name, [bind(node.left, ctx), bind(node.right, ctx)], ctx, node), node)
-
-    return binder
+_NEGATED = {"<>": "=", "!=": "=", "<!>": "<=>"}
 
 
-def _negated_binary(symbol: str) -> Binder:
-    inner = _binary(symbol)
-    return lambda node, ctx: add_span(call("not", [inner(node, ctx)], ctx, node), node)
+def _unary(node: q.Unary, ctx: Context) -> Expr:
+    operand = bind(node.operand, ctx)
+    if node.operator == "-":
+        return add_span(negate(operand, ctx, node), node)
+    return add_span(call("positive" if node.operator == "+" else "~", [operand], ctx, node), node)
 
 
 def _between(node: q.Between, ctx: Context) -> Expr:
@@ -291,14 +283,11 @@ def _is_of_literals(expr: Expr) -> bool:
     return isinstance(expr, Literal)
 
 
-def _like(name: str) -> Binder:
-    def binder(node: q.LikeBinary, ctx: Context) -> Expr:
-        operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
-        if isinstance(node, q.Like) and node.escape is not None:
-            operands.append(bind(node.escape, ctx))
-        return add_span(call(name, operands, ctx, node), node)
-
-    return binder
+def _like(node: q.Like, ctx: Context) -> Expr:
+    operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
+    if node.escape is not None:
+        operands.append(bind(node.escape, ctx))
+    return add_span(call(node.kind.lower(), operands, ctx, node), node)
 
 
 def _in(node: q.In, ctx: Context) -> Expr:
@@ -433,38 +422,12 @@ BINDERS: dict[type, Binder] = {
     q.TryCast: _cast,
     q.Call: _call,
     q.SpecialCall: _call,
-    q.Neg: lambda node, ctx: add_span(negate(bind(node.operand, ctx), ctx, node), node),
-    q.Pos: _unary_call("positive"),
-    q.BitwiseNot: _unary_call("~"),
-    q.Not: _unary_call("not"),
-    q.And: _binary("and"),
-    q.Or: _binary("or"),
-    q.Add: _binary("+"),
-    q.Sub: _binary("-"),
-    q.Mul: _binary("*"),
-    q.Div: _binary("/"),
-    q.Mod: _binary("%"),
-    q.IntDiv: _binary("div"),
-    q.DPipe: _binary_call("concat"),
-    q.BitwiseAnd: _binary("&"),
-    q.BitwiseOr: _binary("|"),
-    q.BitwiseXor: _binary("^"),
-    q.BitwiseLeftShift: _binary_call("<<"),
-    q.BitwiseRightShift: _binary_call(">>"),
-    q.UnsignedRightShift: _binary_call(">>>"),
-    q.EQ: _binary("="),
-    q.NEQ: _negated_binary("="),
-    q.LT: _binary("<"),
-    q.LTE: _binary("<="),
-    q.GT: _binary(">"),
-    q.GTE: _binary(">="),
-    q.NullSafeEQ: _binary("<=>"),
-    q.NullSafeNEQ: _negated_binary("<=>"),
+    q.Unary: _unary,
+    q.Not: lambda node, ctx: add_span(call("not", [bind(node.operand, ctx)], ctx, node), node),
+    q.Binary: _binary,
     q.Between: _between,
     q.Is: _is,
-    q.Like: _like("like"),
-    q.ILike: _like("ilike"),
-    q.RegexpLike: _like("rlike"),
+    q.Like: _like,
     q.QuantifiedLike: bind_quantified_like,
     q.IdentifierClause: _identifier,
     q.In: _in,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.names.scope import METADATA
 from planproof_engine.analysis.refusals.checks import is_correlated
 from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
-from planproof_engine.functions.families.naming import given_name
+from planproof_engine.functions.families.constructors import given_name
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -175,11 +176,11 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str
 
 
 def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
-    """Whether a name may mean the struct that file sources offer beside their columns (`FileFormat.METADATA_NAME`).
+    """Whether a name may mean the struct that file sources offer beside their columns.
 
     A catalog does not tell which tables are files.
     """
-    return bool(ctx.scope.columns) and any(ctx.key(part) == "_metadata" for part in parts)
+    return bool(ctx.scope.columns) and ctx.scope.suggests and any(ctx.key(part) == METADATA for part in parts)
 
 
 def make_unresolved_error(parts: tuple[str, ...], ctx: Context, node: q.Node) -> AnalysisError | Unknown:

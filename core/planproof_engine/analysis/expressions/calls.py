@@ -20,7 +20,7 @@ from planproof_engine.analysis.expressions.modifiers import (
 )
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.stars import NO_STARS, expand_within, is_star, refuse_star
+from planproof_engine.analysis.names.stars import expand_argument, is_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import drop_schema, make_missing_error, make_unresolved_error
@@ -246,7 +246,7 @@ def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Ar
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
         if is_star(argument, ctx):
-            arguments += _count_all(function, node, ctx) or expand_star(argument, ctx)
+            arguments += _count_all(function, node, ctx) or expand_argument(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct" or _takes_any_name(function, ctx):
                 value = bind(argument.value, ctx)
@@ -282,13 +282,6 @@ def _takes_any_name(function: Signature, ctx: Context) -> bool:
 def _parameter_key(name: str, ctx: Context) -> str:
     """A parameter's name as it is compared: in lower case, before Spark 4.1 as it is written."""
     return name if ctx.lacks("parameters in any case") else name.lower()
-
-
-def expand_star(star: q.Node, ctx: Context) -> list[Expr]:
-    """The arguments that a star stands for; some versions of Spark take none outside of a SELECT list."""
-    if ctx.clause == "WHERE" or ctx.clause in NO_STARS:
-        refuse_star(star, ctx)
-    return expand_within(star, ctx)
 
 
 def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
@@ -354,7 +347,7 @@ def bind_members(nodes: Sequence[q.Node], ctx: Context) -> Iterator[Expr]:
     found = 0
     for place, node in enumerate(nodes, 1):
         shifted = place if place != found + 1 else 0
-        members = expand_star(node, ctx) if is_star(node, ctx) else [bind_member(node, ctx, shifted)]
+        members = expand_argument(node, ctx) if is_star(node, ctx) else [bind_member(node, ctx, shifted)]
         found += len(members)
         yield from members
 

@@ -12,13 +12,14 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
-from planproof_engine.analysis.refusals.checks import is_correlated, refuse_nested_generator
+from planproof_engine.analysis.refusals.checks import holds_aggregate, is_correlated, refuse_nested_generator
 from planproof_engine.analysis.refusals.routines import drop_schema
 from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import drop_parentheses
 
 Outputs = list[tuple[str, dt.DataType, bool]]
 
@@ -43,10 +44,11 @@ def is_outer(call: Call) -> bool:
     return call.shown.endswith("_outer")
 
 
-def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
+def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False, grouped: bool = False) -> tuple[Call, Outputs]:
     """A generator's call, and the name, type and nullability of each column that it makes.
 
-    `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`).
+    `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`). `grouped`: an
+    Aggregate below computes its arguments, subqueries in them too.
     """
     name = drop_schema(function_name(node, ctx), ctx.env)
     function = ctx.env.registry.find(name)
@@ -71,8 +73,9 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tupl
     assert isinstance(bound, Call)
     for argument in bound.args:
         refuse_nested_generator(argument, node, ctx.env)
-        for e in argument.walk():
-            _refuse_subquery(e, node, ctx)
+        if not grouped and not (ctx.clause == "GENERATOR" and holds_aggregate(argument)):
+            for e in argument.walk():
+                _refuse_subquery(e, node, ctx)
     assert function.columns is not None
     return bound, list(function.columns(bound.args, ctx.conf))
 
@@ -125,16 +128,16 @@ def _list_calls(node: q.Node) -> Iterator[q.Call]:
 
 def find_call(node: q.Node, ctx: Context) -> q.Call | None:
     """The generator's call that a select item is, perhaps under a name."""
-    inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
+    inner = drop_parentheses(node.operand if isinstance(node, (q.Alias, q.Aliases)) else node)
     if not isinstance(inner, q.Call) or inner.over is not None:
         return None
     function = ctx.env.registry.find(function_name(inner, ctx))
     return inner if function is not None and function.category is Category.GENERATOR else None
 
 
-def bind_in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
+def bind_in_select(node: q.Node, call: q.Call, ctx: Context, grouped: bool = False) -> Generated:
     """The generator that a select item is, with the names that the item gives to its columns."""
-    bound, outputs = bind_generator(call, evolve(ctx, clause="GENERATOR"))
+    bound, outputs = bind_generator(call, evolve(ctx, clause="GENERATOR"), grouped=grouped)
     if isinstance(node, q.Alias):
         given = [node.alias.text]
     elif isinstance(node, q.Aliases):

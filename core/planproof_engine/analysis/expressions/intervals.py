@@ -61,6 +61,10 @@ def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None
         part = node.parts[0]
         return _from_to(part, _make_singular(part.unit), _make_singular(node.to), conf, origin)
     units = [(_read_value(p.value, p.negative, origin), _make_singular(p.unit)) for p in node.parts]
+    for part, (_, unit) in zip(node.parts, units):
+        if "." in part.value.text and unit != "second":
+            said = f"Error parsing an interval: a number of {unit}s cannot have a fractional part."
+            raise AnalysisError("INVALID_INTERVAL_FORMAT.INVALID_FRACTION", said, origin)
     return from_units(units, conf, origin)
 
 
@@ -70,7 +74,9 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     found = _NUMBERED.findall(body)
     rest = _NUMBERED.sub("", body).strip()
     units = [(Number("".join(n.split())), _make_singular(u)) for n, u in found]
-    if not units or rest or any(u not in (*dt.YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
+    unknown = any(u not in (*dt.YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units)
+    parted = any("." in n and u != "second" for (n, _), (_, u) in zip(found, units))
+    if not units or rest or unknown or parted:
         raise _make_invalid_error(text, origin)
     try:
         return from_units(units, conf, origin)

@@ -15,7 +15,7 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.expressions import intervals, moments
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
-from planproof_engine.functions.floats import format_java_double
+from planproof_engine.functions.constants import format_java_double
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.sql import nodes as q
 

@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Column, Variable
+from planproof_engine.expr.pretty import NAMELESS
 from planproof_engine.origin import AnalysisError, Origin
 from planproof_engine.records import evolve, record
+
+METADATA = "_metadata"
+"""The struct that tables of files offer beside their columns (`FileFormat.METADATA_NAME`)."""
 
 
 @dataclass(slots=True)
@@ -93,13 +97,13 @@ class Scope:
         wanted = tuple(self.key(p) for p in parts)
         return tuple(
             c
-            for c in (*self.hidden, *self.columns)
+            for c in (*(h for h in self.hidden if h.name != METADATA), *self.columns)
             if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
         )
 
     def list_candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of the columns, the most similar ones first, as Spark suggests them."""
-        spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
+        spelled = [(*c.qualifier, c.name) for c in self.columns if NAMELESS not in c.name] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         edits = _measure_edits(".".join(parts))

@@ -62,6 +62,13 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
         raise error
 
 
+def expand_argument(star: q.Node, ctx: Context) -> list[Expr]:
+    """The arguments that a star stands for; some versions of Spark take none outside of a SELECT list."""
+    if ctx.clause == "WHERE" or ctx.clause in NO_STARS:
+        refuse_star(star, ctx)
+    return expand_within(star, ctx)
+
+
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
     if isinstance(node, (q.Alias, q.Aliases)) and isinstance(drop_parentheses(node.operand), q.Star):

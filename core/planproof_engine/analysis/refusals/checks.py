@@ -24,7 +24,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 from planproof_engine.sql import nodes as q
 

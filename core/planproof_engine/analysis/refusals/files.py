@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planproof_engine.analysis.context import Environment
 from planproof_engine.expr import Call
-from planproof_engine.logical.nodes import Plan, Scan, SetOperation
+from planproof_engine.logical.nodes import Join, Plan, Scan, SetOperation
 from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
 
@@ -37,7 +37,9 @@ def count_sources(plan: Plan, env: Environment) -> tuple[int, int]:
         stored = env.tables.get(plan.relation)
         least = int(stored is not None and stored.is_of_files)
         return least, least if stored is not None else 1
-    below = [count_sources(child, env) for child in plan.children]
+    # Spark keeps a lateral join's right side as a subquery's plan, which it does not look into (`LateralJoin`).
+    read = plan.children[:1] if isinstance(plan, Join) and plan.lateral else plan.children
+    below = [count_sources(child, env) for child in read]
     if isinstance(plan, SetOperation) and plan.kind == "union":
         return max((n for n, _ in below), default=0), max((n for _, n in below), default=0)
     return sum(n for n, _ in below), sum(n for _, n in below)

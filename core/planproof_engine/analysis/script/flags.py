@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.beside_generators import count_rounds
 from planproof_engine.analysis.context import Environment
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Literal, Window, is_aggregate
 from planproof_engine.expr.parts import replace_parts
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
 from planproof_engine.origin import Unknown

@@ -16,7 +16,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.markers import replace_markers
+from planproof_engine.sql.edits import replace_markers
 from planproof_engine.sql.parse import parse, parse_statement
 
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)

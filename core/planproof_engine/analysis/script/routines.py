@@ -18,6 +18,7 @@ from planproof_engine.analysis.expressions.constants import find_row
 from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.stars import expand_argument, is_star
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, Variable, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
@@ -40,6 +41,7 @@ _WITHOUT_ROUTINES = {
     "OFFSET": "Offset",
     "LATERAL VIEW": "Generate",
     "GENERATOR": "Generate",
+    "TABLE FUNCTION": "SQLTableFunction",
 }
 """Clauses in which Spark allows no call of a SQL function, by the name of their operator (`ResolveSQLFunctions`)."""
 
@@ -76,8 +78,7 @@ def find(name: str, env: Environment) -> Routine | None:
 def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
     if routine.makes_table or routine.node.body is None:
-        unseen = ctx.lacks("table functions called as what they are")
-        raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
+        raise _make_misuse_error(routine, "NOT_A_SCALAR_FUNCTION", node, ctx)
     refuse_modifiers(_function(routine.name, dt.BOOLEAN, True), node, ctx)
     args, columns = _bind_arguments(routine, node, ctx)
     operator = "Window" if node.over is not None else _WITHOUT_ROUTINES.get(ctx.clause)
@@ -116,6 +117,8 @@ def call_table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     """The rows of a table function, under the function's name."""
     if not routine.makes_table:
         raise _make_misuse_error(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
+    if ctx.lacks("SQL functions in arguments of table functions"):
+        ctx = evolve(ctx, clause="TABLE FUNCTION")
     args, columns = _bind_arguments(routine, node, ctx)
     plan = _bind_rows(routine, columns, ctx)
     declared = routine.node.returns_table
@@ -151,7 +154,9 @@ def _keep_evidence(expr: Expr) -> str | None:
 
 def _make_misuse_error(routine: Routine, condition: str, node: q.Node, ctx: Context) -> AnalysisError:
     kind = "table" if condition == "NOT_A_TABLE_FUNCTION" else "scalar"
-    return ctx.env.make_error(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
+    error = ctx.env.make_error(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
+    error.settled = not routine.node.temporary  # A temporary one is looked for among Spark's own.
+    return error
 
 
 def _bind_arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
@@ -164,12 +169,12 @@ def _bind_arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple
             add_named(named, ctx.key(argument.name.text), bind(argument.value, ctx), routine.name, node, ctx)
             continue
         refuse_positional(named, routine.name, node, ctx)
-        given.append(bind(argument, ctx))
+        given += expand_argument(argument, ctx) if is_star(argument, ctx) else [bind(argument, ctx)]
     if named:
         given = place_named(routine.name, parameters, given, named, node, ctx, whole=True)
     values = [*given, *(default for _, default in parameters[len(given) :] if default is not None)]
     if len(values) != len(parameters):
-        raise _make_count_error(routine, node, ctx)
+        raise _make_count_error(routine, len(given), node, ctx)
     qualifier = (routine.name.split(".")[-1],)
     columns = []
     for parameter, value in zip(routine.node.parameters, values):
@@ -189,9 +194,9 @@ def _type_of(column: q.ColumnDef) -> dt.DataType:
     return column.type.data_type
 
 
-def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
+def _make_count_error(routine: Routine, given: int, node: q.Call, ctx: Context) -> AnalysisError:
     wanted = len(routine.node.parameters)
-    text = f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}."
+    text = f"The `{routine.name}` requires {wanted} parameters but the actual number is {given}."
     return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
 
 

@@ -35,6 +35,7 @@ from planproof_engine.analysis.script.views import View, find_broken
 from planproof_engine.catalog import UNKNOWN, Catalog, Relation, join_name, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
+from planproof_engine.expr.pretty import refuse_nameless
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -42,9 +43,9 @@ from planproof_engine.records import evolve
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.edits import substitute
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse_statement
-from planproof_engine.sql.variables import substitute
 from planproof_engine.types.ddl import from_json
 
 
@@ -207,6 +208,7 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         return env
     try:
         plan = bind_query(node.query, env, None)
+        refuse_nameless(plan.output)
     except (AnalysisError, Unknown) as error:
         reported = known.get(parts[-1].lower())
         if reported is not None:

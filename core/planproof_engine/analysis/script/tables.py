@@ -15,6 +15,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.constants import text_of
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.catalog import UNKNOWN, Relation, join_name, split_name
+from planproof_engine.expr.pretty import refuse_nameless
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import LogicalSchema
 from planproof_engine.sql import commands as c
@@ -33,10 +34,12 @@ _AS_DECLARED = frozenset(("delta", "iceberg"))
 
 @record(frozen=True, slots=True)
 class Stored:
-    """How a table is stored: its format, and how many of its columns, the last ones, are not in its files."""
+    """How a table is stored: its format, and how many of its columns, the last ones, are not in its files. `written`:
+    the script names the format, and does not leave it to a setting of the session."""
 
     provider: str
     partitions: int = 0
+    written: bool = False
 
     @property
     def is_of_files(self) -> bool:
@@ -106,13 +109,15 @@ def create_table(node: c.CreateTable, env: Environment, known: Known) -> Environ
 def _find_columns(node: c.CreateTable, env: Environment) -> tuple[list[Typed], Stored | None]:
     """The columns in the order in which the table has them, and how it is stored; None where the order is not known."""
     if node.query is not None:
-        typed = [(f.name, f.type) for f in bind_query(node.query, env, None).schema]
+        plan = bind_query(node.query, env, None)
+        refuse_nameless(plan.output)
+        typed = [(f.name, f.type) for f in plan.schema]
     else:
         typed = _list_typed(node.columns)
     typed += _list_typed([p for p in node.partitioned_by if isinstance(p, q.ColumnDef)])
     provider = (node.provider or "parquet").strip("`").lower()
     if not node.partitioned_by or provider in _AS_DECLARED:
-        return typed, Stored(provider)
+        return typed, Stored(provider, written=node.provider is not None)
     keys = [p.name.text if isinstance(p, q.ColumnDef) else ".".join(name_parts(p)) for p in node.partitioned_by]
     by_name = {column.lower(): (column, t) for column, t in typed}
     if provider not in _PARTITIONED_LAST or not all(key.lower() in by_name for key in keys):
@@ -122,7 +127,7 @@ def _find_columns(node: c.CreateTable, env: Environment) -> tuple[list[Typed], S
         raise env.make_error("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "A table needs a column beside its partitions", node)
     if not all(is_atomic(t) for _, t in last):
         raise env.make_error("INVALID_PARTITION_COLUMN_DATA_TYPE", "A folder per value takes simple values.", node)
-    return [one for one in typed if one not in last] + last, Stored(provider, len(last))
+    return [one for one in typed if one not in last] + last, Stored(provider, len(last), node.provider is not None)
 
 
 def _list_typed(columns: Sequence[q.ColumnDef]) -> list[Typed]:

@@ -1,4 +1,7 @@
-"""Functions that make arrays, maps and structs. Source: `complexTypeCreator.scala`."""
+"""Functions that make arrays, maps and structs, and the names that fields take over from arguments.
+
+Source: `complexTypeCreator.scala`.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from dataclasses import replace
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
-from planproof_engine.expr.nodes import UNPRINTED, Alias, Call, Expr
+from planproof_engine.expr.nodes import (
+    UNPRINTED, Alias, Call, Column, Expr, GetField, GetFieldOfElements, LateralReference, Literal, Outer, Variable,
+)
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof_engine.functions.bind import cast_to_common
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Pretty, Table, fn, lines, type_of
-from planproof_engine.functions.families.naming import given_name
-from planproof_engine.functions.families.rules import check_keys, is_foldable, is_null, merge_types
+from planproof_engine.functions.families.line import (
+    Pretty, Table, check_keys, fn, is_foldable, is_null, lines, merge_types, type_of,
+)
 from planproof_engine.origin import Unknown
 from planproof_engine.types.kinds import ANY
-
 
 def _array_type(args: Args, conf: Conf) -> dt.DataType:
     if not args:
@@ -32,11 +36,8 @@ def _cast_entries(args: list[Expr], conf: Conf) -> list[Expr]:
     """Keys meet at one type, values at another."""
     if len(args) % 2:
         return args
-    keys, values = _halves(args)
-    ready: list[Expr] = []
-    for key, value in zip(cast_to_common(keys, conf), cast_to_common(values, conf)):
-        ready += [key, value]
-    return ready
+    entries = zip(*(cast_to_common(half, conf) for half in _halves(args)))
+    return [part for entry in entries for part in entry]
 
 
 def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -89,20 +90,31 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-STRUCTS = frozenset({"struct", "named_struct"})
-
-
-def struct_values(made: Call) -> tuple[Expr, ...]:
-    """What the fields of a struct are made of, in their order, where the call is one of `STRUCTS`."""
-    return made.args[1::2] if made.function.name == "named_struct" else made.args
-
-
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
     made = [a.child if isinstance(a, Alias) and a.id == UNPRINTED else a for a in call.args]
     if call.shown == "struct":
         return f"struct({', '.join(map(pretty, made))})"
     return f"named_struct({', '.join(f'{_field_name(a, i)}, {pretty(made[i])}' for i, a in enumerate(call.args))})"
+
+
+def given_name(expr: Expr) -> str | None:
+    """The name that an expression brings along; None where it has none.
+
+    Source: `CreateStruct.create`, the constructor of `ArraysZip`.
+    """
+    if isinstance(expr, Alias) and not expr.explicit and isinstance(expr.child, Literal):
+        # A part of NULL: its key is its name, as of any other value, unless it is a place.
+        last = expr.name[expr.name.rfind("[") + 1 :].rstrip("]`")
+        return None if last.isdigit() else last
+    if isinstance(expr, (Alias, Column, GetField, GetFieldOfElements, LateralReference, Variable)):
+        return expr.name
+    if isinstance(expr, Outer):
+        return expr.column.name
+    if isinstance(expr, Call) and expr.function.name == "getmapvalue":
+        key = expr.args[1]
+        return key.value if isinstance(key, Literal) and isinstance(key.value, str) else None
+    return None
 
 
 TABLE: Table = lines(

@@ -17,8 +17,7 @@ from planproof_engine.expr.traits import PURE, VOLATILE, Elements
 from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
-from planproof_engine.functions.families.line import Table, array_at, fn, lines
-from planproof_engine.functions.families.rules import is_foldable, must, uncast
+from planproof_engine.functions.families.line import Table, array_at, fn, is_foldable, lines, must, uncast
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 

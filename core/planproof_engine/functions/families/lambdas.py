@@ -12,8 +12,9 @@ from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.families.line import Table, array_of, fn, lines, type_of
-from planproof_engine.functions.families.rules import check_keys, must
+from planproof_engine.functions.families.line import (
+    Table, array_at, array_of, check_keys, fn, lines, map_at, must, type_of,
+)
 from planproof_engine.records import evolve
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
@@ -22,32 +23,18 @@ from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable
 Types = Sequence[tuple[dt.DataType, bool]]
 
 
-def _array(args: Args, index: int = 0) -> dt.Array:
-    found = args[index].type
-    if not isinstance(found, dt.Array):
-        raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY" type, not "{found.sql}".')
-    return found
-
-
-def _map(args: Args, index: int = 0) -> dt.Map:
-    found = args[index].type
-    if not isinstance(found, dt.Map):
-        raise Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "MAP" type, not "{found.sql}".')
-    return found
-
-
 def _element_and_index(args: Args, at: int) -> Types:
-    array = _array(args)
+    array = array_at(args)
     return ((array.element, array.contains_null), (dt.INT, False))
 
 
 def _pair(args: Args, at: int) -> Types:
-    array = _array(args)
+    array = array_at(args)
     return ((array.element, array.contains_null),) * 2
 
 
 def _entry(args: Args, at: int) -> Types:
-    found = _map(args)
+    found = map_at(args)
     return ((found.key, False), (found.value, found.value_contains_null))
 
 
@@ -75,7 +62,7 @@ def _cast_keys(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _check_key_types(args: Args, conf: Conf) -> Mismatch | None:
-    left, right = _map(args).key, _map(args, 1).key
+    left, right = map_at(args).key, map_at(args, 1).key
     if dt.same_type(left, right, conf.case_sensitive):
         return None
     return Mismatch("MAP_ZIP_WITH_DIFF_TYPES", f'the maps have the keys "{left.sql}" and "{right.sql}".')
@@ -145,9 +132,9 @@ TABLE: Table = lines(
     # Older Sparks keep the nested flags of the initial value, though what is merged may break them.
     fn("aggregate reduce", _REDUCED, type_of(-1), where(0, -1), alias=True, until="4.3", **(_AGGREGATE | {"variables": _accumulated(lambda given: given)})),
     fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), type_of(0), FIRST, variables=_pair, check=_check_comparator, show=_print_sort, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), array_of(2), where(0, 1), variables=lambda args, at: ((_array(args).element, True), (_array(args, 1).element, True)), coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
+    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), array_of(2), where(0, 1), variables=lambda args, at: ((array_at(args).element, True), (array_at(args, 1).element, True)), coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
     fn("map_filter", _ENTRY, type_of(0), FIRST, variables=_entry, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("transform_values", _ENTRY, lambda args, conf: dt.Map(_map(args).key, args[1].type, args[1].nullable), FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("transform_keys", _ENTRY, lambda args, conf: evolve(_map(args), key=args[1].type), FIRST, variables=_entry, check=lambda args, conf: check_keys([args[1].type]), coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), lambda args, conf: dt.Map(_map(args).key, args[2].type, args[2].nullable), where(0, 1), variables=lambda args, at: ((_map(args).key, False), (_map(args).value, True), (_map(args, 1).value, True)), coerces=_cast_keys, check=_check_key_types, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_values", _ENTRY, lambda args, conf: dt.Map(map_at(args).key, args[1].type, args[1].nullable), FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("transform_keys", _ENTRY, lambda args, conf: evolve(map_at(args), key=args[1].type), FIRST, variables=_entry, check=lambda args, conf: check_keys([args[1].type]), coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("map_zip_with", (ANY_MAP, ANY_MAP, LambdaOf((3,))), lambda args, conf: dt.Map(map_at(args).key, args[2].type, args[2].nullable), where(0, 1), variables=lambda args, at: ((map_at(args).key, False), (map_at(args).value, True), (map_at(args, 1).value, True)), coerces=_cast_keys, check=_check_key_types, coerce=Coerce.EXPECTS, traits=PURE),
 )

@@ -1,20 +1,30 @@
-"""Session facts, randomness, errors, reflection. Source: `misc.scala`, `randomExpressions.scala`, `inputFileBlock.scala`."""
+"""Session facts, randomness, errors, methods of Java by reflection, and what only the grammar calls.
+
+`SHOW FUNCTIONS` lists some syntax beside functions, too. Source: `misc.scala`, `randomExpressions.scala`,
+`inputFileBlock.scala`, `CallMethodViaReflection`, `AstBuilder`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, VOLATILE, Evaluates, Magnitude
+from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_argument, cast_unless_same
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, prints
-from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, foldable, is_foldable, must, uncast
+from planproof_engine.functions.families import operators, strings
+from planproof_engine.functions.families.line import (
+    Pretty, Table, cast_implicitly, check_inputs, fn, foldable, is_foldable, lines, lit, must, prints, uncast,
+)
+from planproof_engine.functions.families.operators import comparable_operands
 from planproof_engine.origin import Unknown
+from planproof_engine.records import evolve
 from planproof_engine.types.casts import NUMERIC_PRECEDENCE
 from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 
@@ -120,15 +130,107 @@ def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
 
 _ASSERTION: dict[str, Any] = {"coerces": _assert_operands, "coerce": Coerce.NONE, "check": uncast(dt.BOOLEAN, ANY_STRING), "traits": RAISES, "foldable": False}
 
+
+_LETTERS: dict[dt.DataType, str] = {dt.BOOLEAN: "Z", dt.BYTE: "B", dt.SHORT: "S", dt.INT: "I", dt.LONG: "J", dt.FLOAT: "F", dt.DOUBLE: "D"}
+"""What a method can take beside strings (`CallMethodViaReflection.typeMapping`), by the letters of Java's descriptors."""
+
+_METHODS = {
+    "java.lang.Boolean": """compare:ZZ getBoolean:T hashCode:Z logicalAnd:ZZ logicalOr:ZZ logicalXor:ZZ parseBoolean:T
+        toString:Z valueOf:T,Z""",
+    "java.lang.Double": """compare:DD doubleToLongBits:D doubleToRawLongBits:D hashCode:D isFinite:D isInfinite:D isNaN:D
+        longBitsToDouble:J max:DD min:DD parseDouble:T sum:DD toHexString:D toString:D valueOf:D,T""",
+    "java.lang.Integer": """bitCount:I compare:II compareUnsigned:II decode:T divideUnsigned:II getInteger:T,TI hashCode:I
+        highestOneBit:I lowestOneBit:I max:II min:II numberOfLeadingZeros:I numberOfTrailingZeros:I
+        parseInt:CIII,T,TI parseUnsignedInt:CIII,T,TI remainderUnsigned:II reverse:I reverseBytes:I
+        rotateLeft:II rotateRight:II signum:I sum:II toBinaryString:I toHexString:I toOctalString:I
+        toString:I,II toUnsignedLong:I toUnsignedString:I,II valueOf:I,T,TI""",
+    "java.lang.Long": """bitCount:J compare:JJ compareUnsigned:JJ decode:T divideUnsigned:JJ getLong:T,TJ hashCode:J
+        highestOneBit:J lowestOneBit:J max:JJ min:JJ numberOfLeadingZeros:J numberOfTrailingZeros:J
+        parseLong:CIII,T,TI parseUnsignedLong:CIII,T,TI remainderUnsigned:JJ reverse:J reverseBytes:J
+        rotateLeft:JI rotateRight:JI signum:J sum:JJ toBinaryString:J toHexString:J toOctalString:J
+        toString:J,JI toUnsignedString:J,JI valueOf:J,T,TI""",
+    "java.lang.Math": """IEEEremainder:DD abs:D,F,I,J absExact:I,J acos:D addExact:II,JJ asin:D atan:D atan2:DD cbrt:D ceil:D
+        copySign:DD,FF cos:D cosh:D decrementExact:I,J exp:D expm1:D floor:D floorDiv:II,JI,JJ
+        floorMod:II,JI,JJ fma:DDD,FFF getExponent:D,F hypot:DD incrementExact:I,J log:D log10:D log1p:D
+        max:DD,FF,II,JJ min:DD,FF,II,JJ multiplyExact:II,JI,JJ multiplyFull:II multiplyHigh:JJ
+        negateExact:I,J nextAfter:DD,FD nextDown:D,F nextUp:D,F pow:DD random: rint:D round:D,F scalb:DI,FI
+        signum:D,F sin:D sinh:D sqrt:D subtractExact:II,JJ tan:D tanh:D toDegrees:D toIntExact:J toRadians:D
+        ulp:D,F""",
+    "java.lang.Object": "",
+    "java.lang.String": """valueOf:D,F,I,J,O,Z""",
+    "java.lang.System": """arraycopy:OIOII clearProperty:T console: currentTimeMillis: exit:I gc: getLogger:T getProperties:
+        getProperty:T,TT getSecurityManager: getenv:,T identityHashCode:O inheritedChannel: lineSeparator:
+        load:T loadLibrary:T mapLibraryName:T nanoTime: runFinalization: setProperty:TT""",
+    "java.net.URLDecoder": """decode:T,TT""",
+    "java.net.URLEncoder": """encode:T,TT""",
+    "java.util.UUID": """fromString:T randomUUID:""",
+}
+"""The static methods of some of Java's classes that take such values only, each with the lists of its parameters: `T` is
+a string, `C` a sequence of characters, `O` any object."""
+
+_YOUNGER = frozenset(["ceilDiv", "ceilDivExact", "ceilMod", "clamp", "compress", "divideExact", "expand", "floorDivExact"])
+"""Methods that some of these classes have since a Java after 17."""
+
+_PACKAGES = re.compile(
+    r"java\.(applet|awt|beans|io|lang|math|net|nio|rmi|security|sql|text|time|util)\.|(?!java\.)"
+)
+"""Where a class may be: Java alone may add one to its own packages (`ClassLoader.defineClass`)."""
+
+
+def _takes(parameters: str, given: str) -> bool:
+    fits = (p == g or p == "O" or (p == "C" and g == "T") for p, g in zip(parameters, given))
+    return len(parameters) == len(given) and all(fits)
+
+
+def _check_method(args: Args, conf: Conf) -> Mismatch | None:
+    """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
+    if not all(dt.is_string(a.type) and is_foldable(a) for a in args[:2]):
+        return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
+    named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
+    if None in named:
+        return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
+    letters = ["T" if dt.is_string(a.type) else _LETTERS.get(a.type) for a in args[2:]]
+    strange = next((a.type for a, letter in zip(args[2:], letters) if letter is None), None)
+    if strange is not None:
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'a method takes booleans, numbers and strings, not "{strange.sql}".')
+    return _find_method(*named, "".join(letter for letter in letters if letter))
+
+
+def _find_method(owner: str, method: str, given: str) -> Mismatch | None:
+    """Why Java has no such method. Raises `Unknown` where only a class path can tell."""
+    if owner not in _METHODS:
+        if _PACKAGES.match(owner):
+            raise Unknown("a Java method by reflection")
+        return Mismatch("UNEXPECTED_CLASS_TYPE", f"class {owner} not found.")
+    known = dict(entry.split(":") for entry in _METHODS[owner].split())
+    if any(_takes(parameters, given) for parameters in known.get(method, "-").split(",")):
+        return None
+    if method in _YOUNGER:
+        raise Unknown("a Java method by reflection")
+    return Mismatch("UNEXPECTED_STATIC_METHOD", f"cannot find a static method {method} of these types in {owner}.")
+
+
+def _reflection(names: str) -> Table:
+    inputs = (ANY, ANY, Many(ANY))
+    return fn(names, inputs, dt.STRING, ALWAYS, coerce=Coerce.NONE, check=_check_method, alias=True, traits=VOLATILE, foldable=False)
+
+
+def _make_symbol(symbol: str, name: str, table: Table) -> Table:
+    """A symbol for a function that has a name of its own."""
+    function = next(line for called, line in table if called == name)
+    return [(symbol, evolve(function, category=Category.OPERATOR))]
+
+
+def _named_type(args: Args, conf: Conf) -> dt.DataType:
+    raise Unknown("a cast without its type")
+
+
 TABLE: Table = lines(
     fn("typeof", (ANY,), dt.STRING, NEVER, coerce=Coerce.NONE, traits=replace(PURE, evaluates=Evaluates.NONE)),
     fn("collation", (ANY_STRING,), dt.STRING, NEVER, coerce=Coerce.EXPECTS, traits=replace(PURE, evaluates=Evaluates.NONE)),
-    _fact("version"),
-    _fact("current_user"),
+    *map(_fact, ("version", "current_user", "current_catalog", "current_path")),
     _fact("user session_user", since="4.0"),
     _fact("user", "current_user", until="4.0"),
-    _fact("current_catalog"),
-    _fact("current_path"),
     _fact("current_database current_schema", "current_schema", since="4.0"),
     _fact("current_database current_schema", "current_database", until="4.0"),
     fn("rand random", (Optional(_SEED),), dt.DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
@@ -140,10 +242,14 @@ TABLE: Table = lines(
     fn("monotonically_increasing_id", (), dt.LONG, NEVER, traits=replace(VOLATILE, magnitude=Magnitude.LARGE)),
     fn("spark_partition_id", (), dt.INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
     fn("input_file_name", (), dt.STRING, NEVER, traits=VOLATILE),
-    fn("input_file_block_start", (), dt.LONG, NEVER, traits=VOLATILE),
-    fn("input_file_block_length", (), dt.LONG, NEVER, traits=VOLATILE),
+    fn("input_file_block_start, input_file_block_length", (), dt.LONG, NEVER, traits=VOLATILE),
     fn("assert_true", (ANY, Optional(ANY)), dt.VOID, ALWAYS, show=_print_assert, since="4.1", **_ASSERTION),
     fn("assert_true", (ANY, Optional(ANY)), dt.VOID, ALWAYS, show=_print_assert_before, until="4.1", **_ASSERTION),
     fn("raise_error", (ANY_STRING,), dt.VOID, ALWAYS, coerces=_raise_operands, coerce=Coerce.NONE, check=uncast(ANY_STRING), show=_print_raise, since="4.0", traits=RAISES, foldable=False),
     fn("raise_error", (ANY_STRING,), dt.VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
+    fn("!= <>", (ANY, ANY), dt.BOOLEAN, EITHER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("="), show=prints("(NOT ({0} = {1}))"), traits=PURE, category=Category.OPERATOR),
+    _make_symbol("||", "concat", strings.TABLE),
+    _make_symbol("case", "when", operators.TABLE),
+    fn("cast", (ANY,), _named_type, EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
+    _reflection("java_method reflect"), _reflection("try_reflect"),
 )

@@ -1,4 +1,8 @@
-"""Operators and the conditional syntax. Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`."""
+"""Operators, casts under the name of their type such as `int(x)`, and functions that choose among values.
+
+Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`, `nullExpressions.scala`, `StringDecode`;
+of casts `FunctionRegistry.castAlias` and `Cast.scala`.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,25 @@ from typing import Any
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
-    ALWAYS,
-    EITHER,
-    EITHER_BRANCH,
-    NEVER,
-    Args,
-    Coerce,
-    Many,
-    Mismatch,
-    NullRule,
-    Optional,
+    ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch, NullRule, Optional,
 )
 from planproof_engine.expr.nodes import Call, Expr, Literal
-from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
+from planproof_engine.expr.traits import (
+    ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, every, some,
+)
 from planproof_engine.functions import arithmetic as a
-from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
-from planproof_engine.functions.collation import collate_shared, find_open_collation
-from planproof_engine.functions.families.line import Pretty, Table, binary, fn, lines, prints, type_of
-from planproof_engine.functions.families.rules import checks, merge_types, merged_type, must, wants
+from planproof_engine.functions.bind import (
+    cast_to_common, cast_unless_same, check_cast, check_time_cast, is_cast_nullable, make_input_mismatch,
+    make_types_mismatch,
+)
+from planproof_engine.functions.collation import collate_arguments, collate_shared, find_open_collation
+from planproof_engine.functions.families.line import (
+    Pretty, Table, binary, cast_implicitly, check_inputs, checks, fn, lines, lit, merge_types, merged_type, must,
+    one_type, prints, type_of, wants,
+)
 from planproof_engine.origin import Unknown
-from planproof_engine.types.coercion import find_common, find_wider
-from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
+from planproof_engine.types.coercion import find_wider
+from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, OneOf, is_orderable
 
 _EXACT = ("and", "or", "&", "|", "^")
 """Operators that do not let decimals of different shapes meet."""
@@ -83,8 +85,8 @@ _COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
 
 def _comparison(names: str, nullable: NullRule = EITHER, coerces: a.Meet = a.comparison, traits: Traits = _COMPARING) -> Table:
     symbol, *_ = names.split()
-    own: dict[str, Any] = {"coerces": _round_bound(symbol) if symbol in _ROUNDED_BOUNDS else coerces, "coerce": Coerce.NONE, "check": comparable_operands(symbol)}
-    return fn(names, _PAIR, dt.BOOLEAN, nullable, show=binary(symbol), traits=traits, operator=symbol, **own)
+    meet = _round_bound(symbol) if symbol in _ROUNDED_BOUNDS else coerces
+    return fn(names, _PAIR, dt.BOOLEAN, nullable, coerces=meet, coerce=Coerce.NONE, check=comparable_operands(symbol), show=binary(symbol), traits=traits, operator=symbol)
 
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
@@ -168,14 +170,6 @@ def _in(call: Call, pretty: Pretty) -> str:
     return f"({value} IN ({', '.join(items)}))"
 
 
-def _cast_members(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
-    if all(x.type == args[0].type for x in args):
-        return args
-    target = find_common([x.type for x in args], conf)
-    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
-
-
 _check_item = must(lambda args, conf: _is_comparable(args[0].type), "INVALID_ORDERING_TYPE", '"{0}" cannot be compared.')
 
 
@@ -186,12 +180,7 @@ def _check_members(args: Args, conf: Conf) -> Mismatch | None:
 
 def cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
-    *rest, left, right = args
-    if not dt.same_type(left.type, right.type, conf.case_sensitive):
-        target = find_wider(left.type, right.type, conf)
-        if target is not None:
-            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
-    return [*rest, left, right]
+    return [*args[:-2], *cast_to_common(args[-2:], conf, lambda types, conf: find_wider(types[0], types[1], conf))]
 
 
 def check_branches(args: Args, conf: Conf) -> Mismatch | None:
@@ -218,10 +207,8 @@ def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
 def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     conditions, values = case_values(args)
     values = cast_to_common(values, conf)
-    ready: list[Expr] = []
-    for i, condition in enumerate(conditions):
-        ready += [condition, values[i]]
-    return ready + values[len(conditions) :]
+    pairs = (part for pair in zip(conditions, values) for part in pair)
+    return [*pairs, *values[len(conditions) :]]
 
 
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -274,6 +261,93 @@ def _print_like(call: Call, pretty: Pretty) -> str:
 _NUMBERS = "a numeric or interval type"
 _PAIR = (ANY, ANY)
 
+
+_equal = comparable_operands("=")
+
+
+def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
+    """Refuses what `=` would refuse."""
+    return _equal(a.equality(collate_arguments("=", args, conf), conf), conf)
+
+
+def _nanvl_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`NaNvl`: a float beside a double becomes a double, NULL takes the other's type."""
+    left, right = cast_implicitly(args, [_FRACTION, _FRACTION], conf)
+    if args[1].type == dt.VOID:
+        return [left, cast_unless_same(args[1], left.type, conf)]
+    if dt.DOUBLE in (left.type, right.type) and dt.FLOAT in (left.type, right.type):
+        return [cast_unless_same(left, dt.DOUBLE, conf), cast_unless_same(right, dt.DOUBLE, conf)]
+    return [left, right]
+
+
+_FRACTION = OneOf((dt.DOUBLE, dt.FLOAT))
+
+
+_NULL_TEXT = Literal(None, dt.STRING, "NULL")
+"""What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
+
+
+def _decode_values(args: Args) -> list[Expr]:
+    """The results of `decode(expr, key, value, ..., default)`."""
+    rest = list(args[1:])
+    return rest[1::2] + (rest[-1:] if len(rest) % 2 else [])
+
+
+def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    if len(args) == 2:
+        return cast_implicitly(args, [dt.BINARY, ANY_STRING], conf)
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    values = iter(collate_arguments("coalesce", cast_to_common([*_decode_values(args), *missing], conf), conf, keep=True))
+    rest = args[1:]
+    last = len(rest) - 1 if len(rest) % 2 else -1
+    return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]
+
+
+def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) == 2:
+        return check_inputs(args, [dt.BINARY, ANY_STRING])
+    pairs = (len(args) - 1) // 2
+    for key in args[1 : 1 + 2 * pairs : 2]:
+        if (refused := _check_comparison([args[0], key], conf)) is not None:
+            return refused
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    values = cast_to_common([*_decode_values(args), *missing], conf)
+    return one_type("casewhen")(collate_arguments("coalesce", values, conf), conf)
+
+
+def _decode_nullable(args: Args, conf: Conf) -> bool:
+    if len(args) == 2 and conf.before("4.0"):
+        return any(a.nullable for a in args)
+    return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decode_values(args))
+
+
+def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
+    traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
+    # It holds no null where one of its arguments holds none.
+    return fn(names, inputs, merged_type(), EVERY, coerce=Coerce.COMMON, evidence=lambda args: next((x.evidence for x in args if x.evidence), None), alias=True, traits=traits, plain=True)
+
+
+def _to(name: str, target: dt.DataType) -> Table:
+    """The cast to `target`. Spark prints what is cast, as for a cast that the query did not write."""
+
+    def nullable(args: Args, conf: Conf) -> bool:
+        return is_cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        refused = check_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
+        return refused or check_time_cast(args[0].type, target, conf)
+
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": replace(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == dt.Time(6) else ""}
+    return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
+
+
+_CAST_TYPES: dict[str, dt.DataType] = {
+    "bigint": dt.LONG, "binary": dt.BINARY, "boolean": dt.BOOLEAN, "date": dt.DATE, "decimal": dt.Decimal(10, 0), "double": dt.DOUBLE,
+    "float": dt.FLOAT, "int": dt.INT, "smallint": dt.SHORT, "string": dt.STRING, "time": dt.Time(6), "timestamp": dt.TIMESTAMP,
+    "tinyint": dt.BYTE,
+}
+CASTS = frozenset(_CAST_TYPES)
+
 TABLE: Table = lines(
     fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _is_summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
     fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _is_summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
@@ -284,10 +358,7 @@ TABLE: Table = lines(
     fn("div", _PAIR, dt.LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
     _comparison("= ==", coerces=a.equality, traits=replace(_COMPARING, commutative=True)),
     _comparison("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
-    _comparison("<"),
-    _comparison("<="),
-    _comparison(">"),
-    _comparison(">="),
+    *map(_comparison, ("<", "<=", ">", ">=")),
     fn("and", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
     fn("or", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
     fn("not !", (dt.BOOLEAN,), dt.BOOLEAN, EITHER, show=prints("(NOT {0})"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
@@ -302,7 +373,7 @@ TABLE: Table = lines(
     fn("isunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isnotunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("between", (ANY, ANY, ANY), dt.BOOLEAN, lambda args, conf: any(x.nullable for _, pair in _between_operands(args, conf) for x in pair), coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
-    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=_cast_members, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=cast_to_common, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=_print_like, since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     # Before Spark 4.0 the escape character is not printed.
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
@@ -310,4 +381,15 @@ TABLE: Table = lines(
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), dt.BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=checks(wants(0, lambda t: t == dt.BOOLEAN, "BOOLEAN"), check_branches), show=prints("(IF({0}, {1}, {2}))"), traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
     fn("when", (ANY, ANY, Many(ANY)), lambda args, conf: merge_types(case_values(args)[1], conf), _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
+    _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
+    _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _equal(a.equality(collate_shared("=", args, conf), conf), conf), traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _check_comparison([args[0], lit(0)], conf), traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=lambda args, conf: cast_to_common([args[0], lit(0)], conf)[:1], coerce=Coerce.NONE, check=lambda args, conf: one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf), traits=ANSI_RAISES),
+    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    fn("isnan", (_FRACTION,), dt.BOOLEAN, NEVER, traits=PURE),
+    fn("equal_null", (ANY, ANY), dt.BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: dt.STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    *(_to(name, target) for name, target in _CAST_TYPES.items()),
 )

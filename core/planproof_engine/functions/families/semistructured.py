@@ -1,4 +1,9 @@
-"""JSON, CSV and XML. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`."""
+"""JSON, CSV, XML and variants; Avro and Protobuf, whose schemas and packages lie outside the query.
+
+Spark refuses the last two where the package is not on its class path, which no query tells; so they are known by name
+only. Source: `jsonExpressions.scala`, `csvExpressions.scala`, `xmlExpressions.scala`, `variantExpressions.scala`,
+`avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,19 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Coerce, Mismatch, Optional
+from planproof_engine.expr.function import (
+    ALWAYS, EITHER, FIRST, NEVER, Args, Category, Check, Coerce, Input, Many, Mismatch, Optional, TypeRule,
+)
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES
+from planproof_engine.functions.bind import check_cast
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Pretty, Table, fn, lines
-from planproof_engine.functions.families.rules import at_once, is_foldable, is_null, must, wants
+from planproof_engine.functions.families.line import (
+    Pretty, Table, at_once, checks, fn, foldable, is_foldable, is_null, lines, must, prints_first, wants,
+)
 from planproof_engine.functions.inference import infer_schema
 from planproof_engine.origin import Unknown
+from planproof_engine.types.casts import can_cast
 from planproof_engine.types.ddl import find_unknown_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
@@ -204,19 +214,85 @@ def _xpath(names: str, returns: dt.DataType) -> Table:
     return fn(names, (ANY_STRING, ANY_STRING), returns, ALWAYS, **own)
 
 
+_TRUE = Literal(True, dt.BOOLEAN, "true")
+
+
+_check_nested = must(
+    lambda args, conf: isinstance(args[0].type, (dt.Array, dt.Map, dt.Struct)) and can_cast(dt.VARIANT, args[0].type, ansi=conf.ansi),
+    "CAST_WITHOUT_SUGGESTION", 'cannot cast "{0}" to "VARIANT".',
+)
+"""Only containers become variant objects, of what a variant can be read as."""
+
+
+def _type_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The type to read is a constant text, which Spark looks at first."""
+    if len(args) <= 2:
+        return args
+    named = is_foldable(args[2]) and dt.is_string(args[2].type)
+    if not named or constant(args[2], "variant_get") is None:
+        raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the type must be a string that is a constant.")
+    return args
+
+
+def _variant_type(args: Args, conf: Conf) -> dt.DataType:
+    return dt.as_nullable(parse_written_type(args[2], conf, "variant_get")) if len(args) > 2 else dt.VARIANT
+
+
+def _check_storable(args: Args, conf: Conf) -> Mismatch | None:
+    """A value that is put into a variant must be castable to one; NULL is."""
+    value = args[2].type
+    return None if value in (dt.VOID, dt.VARIANT) else check_cast(value, dt.VARIANT, "ansi")
+
+
+def _get(name: str) -> Table:
+    """The `try_` form, too, fails on a malformed path."""
+    own: dict[str, Any] = {"coerces": _type_operands, "check": lambda args, conf: check_cast(dt.VARIANT, _variant_type(args, conf), "ansi"), "coerce": Coerce.EXPECTS}
+    return fn(name, (dt.VARIANT, ANY_STRING, Optional(ANY_STRING)), _variant_type, ALWAYS, show=prints_first(2), alias=True, traits=RAISES, **own)
+
+
+def _make_change(name: str, *more: Input, check: Check = _check_storable, names: tuple[str, ...] = ()) -> Table:
+    """A change of a variant, and its `try_` form, which gives NULL for a value that does not fit, but fails on a path that is none."""
+    inputs = (dt.VARIANT, ANY_STRING, ANY, *more)
+    own: dict[str, Any] = {"check": check, "coerce": Coerce.EXPECTS, "names": names}
+    return lines(
+        fn(name, inputs, dt.VARIANT, EITHER, traits=RAISES, **own),
+        fn(f"try_{name}", inputs, dt.VARIANT, ALWAYS, traits=RAISES, **own),
+    )
+
+
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
+
+
+def _make_unknown_type(what: str) -> TypeRule:
+    def rule(args: Args, conf: Conf) -> dt.DataType:
+        raise Unknown(what)
+
+    return rule
+
+
+_check_name = must(
+    lambda args, conf: len(args) < 2 or (is_foldable(args[1]) and (dt.is_string(args[1].type) or args[1].type == dt.VOID)),
+    "TYPE_CHECK_FAILURE_WITH_HINT", "the second argument must be a constant string.",
+)
+"""The schema, or the message's name, is a constant text: so much is looked at without the package."""
+
+
+def _line(name: str, what: str, least: int, more: int) -> Table:
+    inputs: tuple[Input, ...] = (*[ANY] * least, *[Optional(ANY)] * more)
+    return fn(name, inputs, _make_unknown_type(what), ALWAYS, coerce=Coerce.NONE, check=_check_name, traits=RAISES)
+
+
 TABLE: Table = lines(
     fn("get_json_object", (ANY_STRING, ANY_STRING), dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_array_length", (ANY_STRING,), dt.INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("from_json", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_json", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_container, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_json", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_json, schema_of_csv, schema_of_xml", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("from_csv", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_csv", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_row, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_csv", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("from_xml", (ANY_STRING, ANY, _OPTIONS), lambda args, conf: dt.as_nullable(parse_written_type(args[1], conf, "parsing")), ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("to_xml", (ANY, _OPTIONS), dt.STRING, ALWAYS, coerces=_option_operands, check=_check_record_or_variant, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_xml", (ANY_STRING, _OPTIONS), dt.STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     _xpath("xpath_string", dt.STRING),
     _xpath("xpath_boolean", dt.BOOLEAN),
     _xpath("xpath_short", dt.SHORT),
@@ -225,4 +301,22 @@ TABLE: Table = lines(
     _xpath("xpath_float", dt.FLOAT),
     _xpath("xpath_double xpath_number", dt.DOUBLE),
     _xpath("xpath", _STRINGS),
+    fn("parse_json", (ANY_STRING,), dt.VARIANT, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("try_parse_json", (ANY_STRING,), dt.VARIANT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("is_variant_null", (dt.VARIANT,), dt.BOOLEAN, NEVER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("is_valid_variant", (dt.VARIANT,), dt.BOOLEAN, FIRST, coerce=Coerce.EXPECTS, traits=PURE),
+    *map(_get, ("variant_get", "try_variant_get")),
+    fn("schema_of_variant", (dt.VARIANT,), dt.STRING, FIRST, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("schema_of_variant_agg", (dt.VARIANT,), dt.STRING, NEVER, coerce=Coerce.EXPECTS, traits=PURE, **_AGG),
+    fn("to_variant_object", (ANY,), dt.VARIANT, FIRST, coerce=Coerce.NONE, check=_check_nested, traits=RAISES),
+    _make_change("variant_set", Optional(dt.BOOLEAN, _TRUE), check=checks(foldable(3), _check_storable), names=("v", "path", "val", "create_if_missing")),
+    *map(_make_change, ("variant_insert", "variant_array_append")),
+    fn("variant_delete", (dt.VARIANT, ANY_STRING, Many(ANY_STRING)), dt.VARIANT, FIRST, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("variant_strip_nulls", (dt.VARIANT, Optional(dt.BOOLEAN, _TRUE)), dt.VARIANT, EITHER, check=foldable(1), names=("v", "include_arrays"), coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("variant_explode variant_explode_outer", (dt.VARIANT,), dt.VARIANT, NEVER, alias=True, names=("input",), columns=lambda args, conf: [("pos", dt.INT, False), ("key", dt.STRING, True), ("value", dt.VARIANT, False)], coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, traits=PURE),
+    _line("from_avro", "Avro data", 2, 1),
+    _line("to_avro", "Avro data", 1, 1),
+    _line("schema_of_avro", "an Avro schema", 1, 1),
+    _line("from_protobuf", "Protobuf data", 2, 2),
+    _line("to_protobuf", "Protobuf data", 2, 2),
 )

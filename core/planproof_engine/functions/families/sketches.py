@@ -14,8 +14,9 @@ from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Check,
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import at_once, checks, foldable, is_foldable, must, uncast
+from planproof_engine.functions.families.line import (
+    Table, at_once, checks, fn, foldable, is_foldable, lines, lit, must, uncast,
+)
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}
@@ -155,15 +156,13 @@ _CMS = ("column", "epsilon", "confidence", "seed")
 TABLE: Table = lines(
     fn("hll_sketch_agg", (OneOf((dt.INT, dt.LONG, ANY_STRING, dt.BINARY)), _LG), dt.BINARY, NEVER, **_EXPECTS, **_AGG),
     fn("hll_union_agg", (dt.BINARY, Optional(dt.BOOLEAN, _FALSE)), dt.BINARY, NEVER, **_EXPECTS, **_AGG),
-    fn("hll_sketch_estimate", (dt.BINARY,), dt.LONG, EITHER, **_EXACT),
+    fn("hll_sketch_estimate, theta_sketch_estimate", (dt.BINARY,), dt.LONG, EITHER, **_EXACT),
     fn("hll_union", (*_TWO, Optional(dt.BOOLEAN, _FALSE)), dt.BINARY, EITHER, **_EXACT),
     fn("theta_sketch_agg", (_KEY, _LG), dt.BINARY, NEVER, **_EXPECTS, **_AGG),
     fn("theta_union_agg", (dt.BINARY, _LG), dt.BINARY, NEVER, **_EXPECTS, **_AGG),
     fn("theta_intersection_agg", (dt.BINARY,), dt.BINARY, NEVER, **_EXPECTS, **_AGG),
-    fn("theta_sketch_estimate", (dt.BINARY,), dt.LONG, EITHER, **_EXACT),
     fn("theta_union", (*_TWO, _LG), dt.BINARY, EITHER, **_EXACT),
-    fn("theta_intersection", _TWO, dt.BINARY, EITHER, **_EXACT),
-    fn("theta_difference", _TWO, dt.BINARY, EITHER, **_EXACT),
+    fn("theta_intersection, theta_difference", _TWO, dt.BINARY, EITHER, **_EXACT),
     _kll("bigint", dt.LONG, OneOf((dt.BYTE, dt.INT, dt.LONG, dt.SHORT))),
     _kll("float", dt.FLOAT, dt.FLOAT),
     _kll("double", dt.DOUBLE, OneOf((dt.FLOAT, dt.DOUBLE))),
@@ -176,6 +175,5 @@ TABLE: Table = lines(
     fn("count_min_sketch", (_COUNTED, dt.DOUBLE, dt.DOUBLE, OneOf((dt.INT, dt.LONG))), dt.BINARY, NEVER, check=checks(_fixed(1, 2, 3), _SURE), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (dt.LONG,), dt.BINARY, NEVER, **_AGG),
     # Not even a bare NULL stands for a bitmap.
-    fn("bitmap_or_agg", (ANY,), dt.BINARY, NEVER, coerce=Coerce.NONE, check=uncast(dt.BINARY), **_AGG),
-    fn("bitmap_and_agg", (ANY,), dt.BINARY, NEVER, coerce=Coerce.NONE, check=uncast(dt.BINARY), **_AGG),
+    fn("bitmap_or_agg, bitmap_and_agg", (ANY,), dt.BINARY, NEVER, coerce=Coerce.NONE, check=uncast(dt.BINARY), **_AGG),
 )

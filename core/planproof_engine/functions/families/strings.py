@@ -1,4 +1,8 @@
-"""Strings. Source: `stringExpressions.scala`, `maskExpressions.scala`."""
+"""Strings: regular expressions, splitting, encodings, hashes and encryption, too.
+
+Source: `stringExpressions.scala`, `maskExpressions.scala`, `regexpExpressions.scala`, `hash.scala`, `misc.scala`,
+`urlExpressions.scala`.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,20 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional, where
-from planproof_engine.expr.nodes import Call, Expr, Literal
-from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
-from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
+from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, NEVER, Args, Coerce, Many, Mismatch, Optional, where
+from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Magnitude
+from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Pretty, Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import (
-    cast_implicitly,
-    check_inputs,
-    checks,
-    foldable,
-    is_foldable,
-    merge_types,
-    must,
-    one_type,
-    prove_null_for_null,
+from planproof_engine.functions.failing import raises
+from planproof_engine.functions.families.line import (
+    Pretty, Table, array_of, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines, lit, merge_types,
+    must, one_type, prove_null_for_null, type_of,
 )
 from planproof_engine.origin import Unknown
-from planproof_engine.types.coercion import find_common, find_implicit
-from planproof_engine.types.collations import is_collation, is_locale
+from planproof_engine.types.coercion import find_implicit
+from planproof_engine.types.kinds import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
-
 
 def _collate_type(args: Args, conf: Conf) -> dt.DataType:
     """Spark keeps a written UTF8_BINARY apart from the default since 4.2."""
@@ -60,8 +56,7 @@ def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, dt.Array) for t in types):
-        target = None if all(dt.same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
-        return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+        return cast_to_common(args, conf)
     if types and all(t == dt.BINARY for t in types) and not conf.concat_binary_as_string:
         return args
     return [_cast_to_text(x, conf) for x in args]
@@ -122,8 +117,7 @@ def _pad(name: str) -> Table:
         kind: Expected = dt.BINARY if args[0].type == dt.BINARY and args[2].type == dt.BINARY else ANY_STRING
         return check_inputs(args, [kind, dt.INT, kind])
 
-    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, traits=PURE, **own)
+    return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, coerces=coerces, coerce=Coerce.NONE, check=check, traits=PURE)
 
 
 def _search(name: str) -> Table:
@@ -155,13 +149,43 @@ def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
+_check_part = must(
+    lambda args, conf: not (isinstance(args[2], Cast) and all(map(is_foldable, args)) and raises(args[2], conf)),
+    "CAST_OVERFLOW", "The part of split_part is a whole number that is no INT.", whole=True,
+)
+"""A call of constants alone is computed while the query is analyzed."""
+
+
+def _starts(args: Args, conf: Conf) -> bool:
+    position = constant(args[3], "regexp_replace")
+    return position is None or position > 0
+
+
+_start = checks(foldable(3), must(_starts, "VALUE_OUT_OF_RANGE", "the position of regexp_replace must be 1 or greater."))
+"""`RegExpReplace.checkInputDataTypes`: the start is a positive constant."""
+_TEXTS = (ANY_STRING, ANY_STRING)
+
+
+def _check_no_map(args: Args, conf: Conf) -> Mismatch | None:
+    """`HashExpression.checkInputDataTypes`: the order inside a map is open, so it has no hash."""
+    if not args:
+        return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "hash functions require at least one argument.")
+    inner = [t for a in args for t in dt.walk(a.type)]
+    if any(isinstance(t, dt.Map) for t in inner):
+        return Mismatch("HASH_MAP_TYPE", "the input of a hash function cannot hold a map.")
+    return Mismatch("HASH_VARIANT_TYPE", "the input of a hash function cannot hold a variant.") if dt.VARIANT in inner else None
+
+
+_URL = (ANY_STRING, ANY_STRING, Optional(ANY_STRING))
+_CIPHER = (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("GCM")), Optional(ANY_STRING, lit("DEFAULT")))
+
+
 TABLE: Table = lines(
     fn("concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else dt.STRING, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
     fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
     fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("bit_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
-    fn("octet_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
+    fn("bit_length, octet_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
     fn("upper ucase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     fn("lower lcase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     fn("initcap", (ANY_STRING,), type_of(0), EITHER, traits=PURE),
@@ -180,15 +204,12 @@ TABLE: Table = lines(
     _trim("ltrim", "LEADING"),
     _trim("rtrim", "TRAILING"),
     fn("btrim", (ANY_STRING, Optional(ANY_STRING)), type_of(0), EITHER, traits=PURE),
-    _pad("lpad"),
-    _pad("rpad"),
+    *map(_pad, ("lpad", "rpad")),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), type_of(0), EITHER, traits=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), type_of(0), EITHER, traits=PURE),
     # `Overlay.checkInputDataTypes`: input and replacement are both strings or both binary.
     fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, dt.INT, Optional(dt.INT, lit(-1))), type_of(0), EITHER, check=lambda args, conf: None if dt.same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2]), traits=PURE),
-    _search("contains"),
-    _search("startswith"),
-    _search("endswith"),
+    *map(_search, ("contains", "startswith", "endswith")),
     fn("instr", (ANY_STRING, ANY_STRING), dt.INT, EITHER, until="4.3", traits=PURE),
     # With a start it looks for the first occurrence.
     fn("instr", (ANY_STRING, ANY_STRING, Optional(dt.INT), Optional(dt.INT)), dt.INT, EITHER, coerces=lambda args, conf: [*args, lit(1)] if len(args) == 3 else args, since="4.3", traits=RAISES),
@@ -204,4 +225,33 @@ TABLE: Table = lines(
     fn("format_number", (NUMERIC, OneOf((dt.INT, ANY_STRING))), dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: dt.Array(dt.Array(args[0].type, False), False), ALWAYS, traits=PURE),
     fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _check_mask), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(dt.INT, lit(1))), type_of(0), EITHER, check=_start, traits=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(dt.INT, lit(1))), type_of(0), EITHER, traits=RAISES),
+    fn("regexp_extract_all", (*_TEXTS, Optional(dt.INT, lit(1))), array_of(0, True), EITHER, traits=RAISES),
+    fn("regexp_count", _TEXTS, dt.INT, EITHER, traits=RAISES),
+    fn("regexp_substr", _TEXTS, type_of(0), ALWAYS, traits=RAISES),
+    fn("regexp_instr", (*_TEXTS, Optional(dt.INT, lit(0))), dt.INT, EITHER, traits=RAISES),
+    fn("split", (*_TEXTS, Optional(dt.INT, lit(-1))), array_of(0, False), EITHER, traits=RAISES),
+    fn("split_part", (*_TEXTS, dt.INT), type_of(0), ALWAYS, check=_check_part, evidence=prove_null_for_null, traits=RAISES),
+    fn("base64, to_base32, md5, sha, sha1", (dt.BINARY,), dt.STRING, EITHER, traits=PURE),
+    fn("unbase64, from_base32", (ANY_STRING,), dt.BINARY, EITHER, traits=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), dt.BINARY, ALWAYS, since="4.0", evidence=prove_null_for_null, traits=RAISES),
+    fn("encode", (ANY_STRING, ANY_STRING), dt.BINARY, EITHER, until="4.0", traits=RAISES),
+    fn("is_valid_utf8", (ANY_STRING,), dt.BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("make_valid_utf8", (ANY_STRING,), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("validate_utf8", (ANY_STRING,), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=RAISES),
+    fn("try_validate_utf8", (ANY_STRING,), type_of(0), ALWAYS, traits=PURE),
+    fn("url_encode", (ANY_STRING,), dt.STRING, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("url_decode", (ANY_STRING,), dt.STRING, ALWAYS, evidence=prove_null_for_null, traits=RAISES),
+    fn("try_url_decode", (ANY_STRING,), dt.STRING, ALWAYS, traits=PURE),
+    fn("parse_url", _URL, dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("try_parse_url", _URL, dt.STRING, ALWAYS, coerces=lambda args, conf: [cast_unless_same(x, dt.STRING, conf) if x.type == dt.VOID else x for x in args], coerce=Coerce.EXPECTS, traits=PURE),
+    fn("sha2", (dt.BINARY, dt.INT), dt.STRING, ALWAYS, traits=PURE),
+    fn("crc32", (dt.BINARY,), dt.LONG, EITHER, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("hmac", (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("SHA-256"))), dt.BINARY, ALWAYS, evidence=prove_null_for_null, traits=RAISES),
+    fn("hash", (Many(ANY),), dt.INT, NEVER, coerce=Coerce.NONE, check=_check_no_map, traits=PURE),
+    fn("xxhash64", (Many(ANY),), dt.LONG, NEVER, coerce=Coerce.NONE, check=_check_no_map, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("aes_encrypt", (*_CIPHER, Optional(dt.BINARY, lit("")), Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=RAISES),
+    fn("aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=RAISES),
+    fn("try_aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=PURE),
 )

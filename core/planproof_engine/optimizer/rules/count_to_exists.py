@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
-from planproof_engine.expr.rewrite import transform_down
+from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer.construct import FALSE, make_call
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import fits
+from planproof_engine.optimizer.retype import FALSE, fits, make_call
 
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
 """What a comparison of a count with a constant asks: for some, or for none. All are false of Spark's old size of NULL,

@@ -6,14 +6,13 @@ from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, GetField, Lambda, Variable
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.accesses import keeps_elements
-from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.element_paths import uses_itself
-from planproof_engine.optimizer.retype import fits, replace_variables, retype, substitute
+from planproof_engine.optimizer.retype import fits, make_call, replace_variables, retype, substitute
 from planproof_engine.records import evolve
 
 _SIDES = ("map_keys", "map_values")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.optimizer.retype import make_call, make_int
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -6,14 +6,13 @@ from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Variable, fresh_id
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import replace_variables
+from planproof_engine.optimizer.retype import make_call, replace_variables
 
 
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -14,35 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planproof_engine import expr as x
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Call,
-    Cast,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Lambda,
-    Literal,
-    Outer,
-    Variable,
-    fresh_id,
-)
-from planproof_engine.expr.rewrite import transform_down
 from planproof_engine.expr.traits import Cost
+from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import bind_once, make_call, make_int
-from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.optimizer.laws import is_deterministic, may_raise, may_raise_below, nulls_before
-from planproof_engine.optimizer.retype import fits, replace_variables
+from planproof_engine.optimizer.laws import (
+    is_costly,
+    is_deterministic,
+    is_heavy,
+    may_raise,
+    may_raise_below,
+    nulls_before,
+)
+from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
 
-_READERS = (Call, GetField, GetFieldOfElements)
+_READERS = (x.Call, x.GetField, x.GetFieldOfElements)
 
 
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
@@ -85,7 +78,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _rewrite(expr: x.Expr, conf: Conf, registry: Registry) -> x.Expr | None:
     """The expression with its first invariant bound around it; None where it has none, and the traversal goes on to
     its children."""
     if not isinstance(expr, _READERS) or expr.span is None:
@@ -105,34 +98,36 @@ def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     return None
 
 
-def _find_loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
+def _find_loops(expr: x.Expr) -> Iterator[tuple[x.Call, x.Lambda]]:
     """The calls in the expression that run a lambda, each with its lambda: the expression itself, and the calls below
     it that make the structs which it reads, as the `filter` in `filter(items, ..)[0].price`.
 
     Binding around the inner call alone would have Spark copy the structs, and read all of their fields.
     """
-    inner: Expr | None = expr
+    inner: x.Expr | None = expr
     while inner is not None:
-        if isinstance(inner, Call):
+        if isinstance(inner, x.Call):
             # The fourth argument of `aggregate`, its finish, runs once: nothing is gained there.
-            yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
+            yield from ((inner, function) for function in inner.args[:3] if isinstance(function, x.Lambda))
         source = None if laws.is_needed_twice(inner) else next(iter(inner.children), None)
         inner = source if isinstance(source, _READERS) and _holds_structs(source) else None
 
 
-def _holds_structs(expr: Expr) -> bool:
+def _holds_structs(expr: x.Expr) -> bool:
     return any(isinstance(t, dt.Struct) for t in dt.walk(expr.type))
 
 
-def _make_value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _make_value(call: x.Call, invariant: x.Call, conf: Conf, registry: Registry) -> x.Expr | None:
     """The invariant; where it may raise, `if(test, invariant, NULL)`; None where no test can be written."""
     if not may_raise(invariant, conf):
         return invariant
     test = _make_test(call, invariant, conf, registry)
-    return None if test is None else make_call("if", (test, invariant, Literal(None, dt.VOID, "NULL")), conf, registry)
+    return (
+        None if test is None else make_call("if", (test, invariant, x.Literal(None, dt.VOID, "NULL")), conf, registry)
+    )
 
 
-def _find_invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
+def _find_invariants(function: x.Lambda, conf: Conf) -> Iterator[x.Call]:
     """The parts of the body that may be computed outside of the lambda, larger ones before the parts of them."""
     own = frozenset(p.id for p in function.parameters)
     pending = [(function.body, own, True)]
@@ -140,15 +135,15 @@ def _find_invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
         expr, bound, surely = pending.pop()
         if not _is_worth_it(expr, surely):
             continue
-        if isinstance(expr, Call) and _is_movable(expr, bound):
+        if isinstance(expr, x.Call) and _is_movable(expr, bound):
             yield expr
             if not may_raise(expr, conf):
                 continue
-        inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
+        inner = bound | {p.id for p in expr.parameters} if isinstance(expr, x.Lambda) else bound
         pending.extend((c, inner, sure) for c, sure in reversed(_list_below(expr, surely)))
 
 
-def _is_movable(expr: Call, bound: frozenset[int]) -> bool:
+def _is_movable(expr: x.Call, bound: frozenset[int]) -> bool:
     """Whether the expression may stand outside of the lambdas that bind the variables `bound`, given by id."""
     return (
         not _is_reached(expr, bound)
@@ -158,7 +153,7 @@ def _is_movable(expr: Call, bound: frozenset[int]) -> bool:
     )
 
 
-def _is_worth_it(expr: Expr, surely: bool) -> bool:
+def _is_worth_it(expr: x.Expr, surely: bool) -> bool:
     """Whether computing the expression, or a part of it, costs more than binding its value.
 
     Copying a part of a text costs less, and so does Spark's own loop over the elements (`array_max`). What Spark
@@ -166,21 +161,21 @@ def _is_worth_it(expr: Expr, surely: bool) -> bool:
     Spark does so only then.
     """
     return (
-        isinstance(expr, Call)
+        isinstance(expr, x.Call)
         and is_costly(expr)
         and expr.function.traits.cost is not Cost.SCANS
         and not (expr.function.traits.cost is Cost.COPIES and isinstance(expr.type, dt.String))
     ) or any(_is_worth_it(*below) for below in _list_below(expr, surely))
 
 
-def _list_below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
+def _list_below(expr: x.Expr, surely: bool) -> list[tuple[x.Expr, bool]]:
     """The children that Spark does not compute once per row by itself, each with whether it is always evaluated."""
     beforehand = laws.find_early_operand(expr) if surely else None
     branches = laws.lazy_operands(expr)
     return [(c, surely and not any(c is e for e in branches)) for c in expr.children if c is not beforehand]
 
 
-def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _make_test(call: x.Call, invariant: x.Expr, conf: Conf, registry: Registry) -> x.Expr | None:
     """SQL that is true where the lambda evaluates the invariant for at least one element; None where it cannot be said.
 
     `size(array) > 0`, or `exists(array, x -> x.f IS NOT NULL)` where the body stops at a null field before it comes
@@ -191,7 +186,7 @@ def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> E
         return None
     ((_, at, _),) = loop.elements
     function, before = call.args[at], call.args[1:at]
-    assert isinstance(function, Lambda)
+    assert isinstance(function, x.Lambda)
     if not _is_there_alone(invariant, [e for e in call.args if e is not function]):
         return None
     some = make_call(">", (make_call("size", (array,), conf, registry), make_int(0)), conf, registry)
@@ -206,31 +201,31 @@ def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> E
     tested = _find_element_path(nulls[0], element)
     if loop.stops or len(nulls) > 1 or tested is None:
         return None
-    fresh = Variable(fresh_id(), element.name, element.type, element.nullable)
+    fresh = x.Variable(x.fresh_id(), element.name, element.type, element.nullable)
     found = replace_variables(tested, {element.id: fresh}, conf)
     given = make_call("isnotnull", (found,), conf, registry)
-    return make_call("exists", (array, Lambda((fresh,), given)), conf, registry)
+    return make_call("exists", (array, x.Lambda((fresh,), given)), conf, registry)
 
 
-def _find_element_path(expr: Expr, element: Variable) -> Expr | None:
+def _find_element_path(expr: x.Expr, element: x.Variable) -> x.Expr | None:
     """The expression without widening casts, where it is the element or a field of it; None for any other one."""
-    while isinstance(expr, Cast) and can_up_cast(expr.child.type, expr.type):
+    while isinstance(expr, x.Cast) and can_up_cast(expr.child.type, expr.type):
         expr = expr.child
     inner = expr
-    while isinstance(inner, GetField):
+    while isinstance(inner, x.GetField):
         inner = inner.child
     return expr if inner == element else None
 
 
-def _is_not_folded(expr: Expr) -> bool:
+def _is_not_folded(expr: x.Expr) -> bool:
     """Whether Spark computes the expression while it runs. It folds a constant while it plans, but no lambda's."""
-    return expr.holds(Column, Outer, Variable, Lambda)
+    return expr.holds(x.Column, x.Outer, x.Variable, x.Lambda)
 
 
-def _is_reached(expr: Expr, bound: frozenset[int]) -> bool:
+def _is_reached(expr: x.Expr, bound: frozenset[int]) -> bool:
     return bool(laws.free_variables(expr) & bound)
 
 
-def _is_there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
+def _is_there_alone(invariant: x.Expr, others: Sequence[x.Expr], known: int = 0) -> bool:
     """Whether the invariant stands at most `known` times in the other expressions."""
     return sum(is_alike(invariant, e) for other in others for e in other.walk()) <= known

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable, get_field
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
-from planproof_engine.optimizer.costs import weigh_type
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
+from planproof_engine.optimizer.laws import weigh_type
 from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve, record
 
@@ -221,7 +221,7 @@ class _Attempt:
             inner = inner.child
         made = self._rewrite_call(inner, arrays)
         for ordinal in pruned.find_path(tuple(ordinals)):
-            made = _step(made, ordinal)
+            made = get_field(made, ordinal)
         if isinstance(path, (GetField, GetFieldOfElements)) and isinstance(made, (GetField, GetFieldOfElements)):
             return evolve(made, span=path.span)
         return made
@@ -259,7 +259,7 @@ class _Attempt:
         assert path is not None
         made: Expr = evolve(self._rewrite_variable(inner), span=None)
         for ordinal in pruned.find_path(path):
-            made = _step(made, ordinal)
+            made = get_field(made, ordinal)
         span = expr.span
         return evolve(made, span=span) if isinstance(made, GetField) else made
 
@@ -291,20 +291,6 @@ def _drop_names(zipped: Expr) -> Expr:
 def _make_field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
     """`source.a.b`: the field of each element."""
     for ordinal in path:
-        source = _step(source, ordinal)
+        source = get_field(source, ordinal)
     assert isinstance(source, GetFieldOfElements)
     return source
-
-
-def _step(expr: Expr, ordinal: int) -> Expr:
-    """One field further: of a struct, or of each struct of an array."""
-    given = expr.type
-    if isinstance(given, dt.Struct):
-        found = given.fields[ordinal]
-        return GetField(expr, ordinal, found.type, expr.nullable or found.nullable)
-    assert isinstance(given, dt.Array)
-    assert isinstance(given.element, dt.Struct)
-    found = given.element.fields[ordinal]
-    return GetFieldOfElements(
-        expr, ordinal, found.name, dt.Array(found.type, given.contains_null or found.nullable), expr.nullable
-    )

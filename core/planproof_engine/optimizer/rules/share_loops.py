@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import bind_once
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import fits, retype
+from planproof_engine.optimizer.retype import bind_once, fits, retype
 from planproof_engine.records import evolve
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal
-from planproof_engine.expr.rewrite import transform_down
+from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.construct import bind_once, make_call
-from planproof_engine.optimizer.costs import is_costly, is_heavy
 from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.optimizer.laws import may_raise
-from planproof_engine.optimizer.retype import fits
+from planproof_engine.optimizer.laws import is_costly, is_heavy, may_raise
+from planproof_engine.optimizer.retype import bind_once, fits, make_call
 from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, select_prunable
 
 

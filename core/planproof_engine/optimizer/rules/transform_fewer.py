@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda, Literal
-from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
-from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import retype
+from planproof_engine.optimizer.retype import make_call, make_int, retype
 from planproof_engine.records import evolve
 
 _ENDS = {

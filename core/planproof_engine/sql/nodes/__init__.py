@@ -4,10 +4,6 @@ The shapes, construct by construct, are listed in the docstring of `planproof_en
 are no queries are `planproof_engine.sql.commands`.
 """
 
-from planproof_engine.sql.nodes.calls import *
-from planproof_engine.sql.nodes.names import *
-from planproof_engine.sql.nodes.operators import *
-from planproof_engine.sql.nodes.pipes import *
+from planproof_engine.sql.nodes.expressions import *
 from planproof_engine.sql.nodes.queries import *
-from planproof_engine.sql.nodes.relations import *
 from planproof_engine.sql.tree import Node as Node

@@ -1,13 +1,23 @@
-"""Queries, their clauses, and the expressions that hold queries."""
+"""Queries, their clauses, the expressions that hold queries, relations (what stands in FROM), and pipe operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 
-from planproof_engine.sql.nodes.calls import Call, Window
-from planproof_engine.sql.nodes.names import Identifier, Literal, TableAlias, TypeName
-from planproof_engine.sql.nodes.operators import Predicate
+from planproof_engine.sql.nodes.expressions import (
+    Binary,
+    Call,
+    Column,
+    Identifier,
+    IdentifierClause,
+    Literal,
+    Ordered,
+    Predicate,
+    TableAlias,
+    TypeName,
+    Window,
+)
 from planproof_engine.sql.tree import Node, node
 
 # Clauses
@@ -15,29 +25,9 @@ from planproof_engine.sql.tree import Node, node
 
 @node
 class Ordering(Node):
-    """What says in which order, or where, rows stand."""
+    """ORDER BY, SORT BY, CLUSTER BY or DISTRIBUTE BY: the keys of the first two are Ordereds."""
 
     keys: Sequence[Node]
-
-
-@node
-class Order(Ordering):
-    """`ORDER BY keys`: Ordereds."""
-
-
-@node
-class Sort(Ordering):
-    """`SORT BY keys`: Ordereds."""
-
-
-@node
-class Cluster(Ordering):
-    """`CLUSTER BY keys`."""
-
-
-@node
-class Distribute(Ordering):
-    """`DISTRIBUTE BY keys`."""
 
 
 @node
@@ -84,24 +74,13 @@ class Qualify(Node):
 
 @node
 class GroupingAnalytics(Node):
-    """Grouping sets: each of `sets` is an expression, a Paren, or a Tuple (of none: the grand total)."""
+    """`kind (sets)`, of ROLLUP, CUBE or GROUPING SETS, among whose sets may be analytics too.
 
+    Each of `sets` is an expression, a Paren, or a Tuple (of none: the grand total).
+    """
+
+    kind: str
     sets: Sequence[Node]
-
-
-@node
-class Rollup(GroupingAnalytics):
-    """`ROLLUP (sets)`."""
-
-
-@node
-class Cube(GroupingAnalytics):
-    """`CUBE (sets)`."""
-
-
-@node
-class GroupingSets(GroupingAnalytics):
-    """`GROUPING SETS (sets)`, whose members may be analytics too."""
 
 
 @node
@@ -142,10 +121,10 @@ class Query(Node):
 
     _: KW_ONLY
     windows: Sequence[NamedWindow] = ()
-    order: Order | None = None
-    cluster: Cluster | None = None
-    distribute: Distribute | None = None
-    sort: Sort | None = None
+    order: Ordering | None = None
+    cluster: Ordering | None = None
+    distribute: Ordering | None = None
+    sort: Ordering | None = None
     limit: Limit | None = None
     offset: Offset | None = None
     with_: With | None = None
@@ -237,26 +216,12 @@ class Subquery(Query):
 
 @node
 class SetOperation(Query):
-    """Two queries; `distinct` unless ALL."""
+    """Two queries; `distinct` unless ALL. `kind` is union, except or intersect, as in `logical.nodes`."""
 
+    kind: str
     left: Query
     right: Query
     distinct: bool = True
-
-
-@node
-class Union(SetOperation):
-    """`UNION`."""
-
-
-@node
-class Except(SetOperation):
-    """`EXCEPT`, `MINUS`."""
-
-
-@node
-class Intersect(SetOperation):
-    """`INTERSECT`."""
 
 
 @node
@@ -283,3 +248,240 @@ class Exists(Node):
     """`EXISTS (query)`."""
 
     query: Query
+
+
+@node
+class Version(Node):
+    """`VERSION|TIMESTAMP AS OF at`: `kind` is the word."""
+
+    kind: str
+    at: Node
+
+
+@node
+class Table(Node):
+    """`catalog.db.t AS alias`: the parts of its name, outermost first; none where the name is `computed`.
+
+    `options` is the text of `WITH (key = value)`. `is_stream`: it is read as Databricks' `STREAM t`.
+    """
+
+    parts: Sequence[Identifier]
+    computed: IdentifierClause | None = None
+    version: Version | None = None
+    options: str | None = None
+    sample: TableSample | None = None
+    alias: TableAlias | None = None
+    is_stream: bool = False
+
+
+@node
+class TableQuery(Query):
+    """`TABLE t` as a query."""
+
+    table: Table
+
+
+@node
+class Unnest(Node):
+    """`UNNEST(arguments) [WITH ORDINALITY] AS alias`."""
+
+    arguments: Sequence[Node]
+    ordinality: bool = False
+    alias: TableAlias | None = None
+
+
+@node
+class Joined(Node):
+    """Two relations side by side.
+
+    `kind` is INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI or LEFT ANTI. `left` is None of `FROM LATERAL x`, and of a
+    pipe's JOIN, where the query before it stands there.
+    """
+
+    left: Node | None
+    right: Node
+    kind: str
+    on: Node | None = None
+    using: Sequence[Identifier] = ()
+    comma: bool = False
+    natural: bool = False
+    lateral: bool = False
+
+
+@node
+class Grouped(Node):
+    """A relation in parentheses, perhaps with an alias."""
+
+    relation: Node
+    sample: TableSample | None = None
+    alias: TableAlias | None = None
+
+
+@node
+class TableArgument(Node):
+    """`TABLE(t) PARTITION BY a ORDER BY b`, an argument of a table function; `single`: WITH SINGLE PARTITION."""
+
+    relation: Table | Query
+    partition_by: Sequence[Node] = ()
+    order: Sequence[Ordered] = ()
+    single: bool = False
+
+
+@node
+class TableFunction(Node):
+    """A function in FROM: the call's arguments are perhaps `TableArgument`s."""
+
+    call: Call
+    alias: TableAlias | None = None
+
+
+@node
+class LateralView(Node):
+    """`relation LATERAL VIEW [OUTER] call alias`; `relation` is None where there is no FROM."""
+
+    relation: Node | None
+    call: Call
+    alias: TableAlias
+    outer: bool = False
+
+
+@node
+class Pivoted(Node):
+    """`relation PIVOT (aggregates FOR columns IN (values)) alias`; `relation` is None in a pipe.
+
+    `aggregates` and `values` are expressions or aliases.
+    """
+
+    relation: Node | None
+    aggregates: Sequence[Node]
+    columns: Sequence[Identifier]
+    values: Sequence[Node]
+    alias: Identifier | None = None
+
+
+@node
+class UnpivotSet(Node):
+    """One entry of UNPIVOT's IN list."""
+
+    columns: Sequence[Column]
+    alias: Identifier | None = None
+
+
+@node
+class Unpivoted(Node):
+    """`relation UNPIVOT (values FOR name IN (columns)) alias`; `relation` is None in a pipe.
+
+    `filters`: what the values' names mean in the filter that drops rows of nulls; there is none under INCLUDE NULLS.
+    """
+
+    relation: Node | None
+    values: Sequence[Identifier]
+    name: Identifier
+    columns: Sequence[UnpivotSet]
+    filters: Sequence[tuple[str, ...]]
+    alias: Identifier | None = None
+
+
+# Pipe operators: each is a query over the query before it
+
+
+@node
+class Pipe(Query):
+    """`before |> ..`."""
+
+    before: Query
+
+
+@node
+class PipeSelect(Pipe):
+    """`|> SELECT DISTINCT items GROUP BY ..`."""
+
+    hint: Hint | None = None
+    distinct: bool | None = None
+    items: Sequence[Node] = ()
+    group: Group | None = None
+
+
+@node
+class PipeExtend(Pipe):
+    """`|> EXTEND items`."""
+
+    items: Sequence[Node]
+
+
+@node
+class PipeSet(Pipe):
+    """`|> SET a = 1`: the left side of each assignment is a Column."""
+
+    assignments: Sequence[Binary]
+
+
+@node
+class PipeDrop(Pipe):
+    """`|> DROP columns`."""
+
+    columns: Sequence[Column]
+
+
+@node
+class PipeAs(Pipe):
+    """`|> AS alias`."""
+
+    alias: Identifier
+
+
+@node
+class PipeWhere(Pipe):
+    """`|> WHERE ..`."""
+
+    where: Where
+
+
+@node
+class PipeAggregate(Pipe):
+    """`|> AGGREGATE items GROUP BY ..`, whose keys may be Aliases."""
+
+    items: Sequence[Node]
+    group: Group | None = None
+
+
+@node
+class PipeSetOperation(Pipe):
+    """`|> UNION ALL other`: `kind` is that of the same operation between two queries."""
+
+    kind: str
+    other: Query
+    distinct: bool = True
+
+
+@node
+class PipeJoin(Pipe):
+    """`|> JOIN ..`."""
+
+    joined: Joined
+
+
+@node
+class PipePivot(Pipe):
+    """`|> PIVOT (..)`."""
+
+    pivoted: Pivoted
+
+
+@node
+class PipeUnpivot(Pipe):
+    """`|> UNPIVOT (..)`."""
+
+    unpivoted: Unpivoted
+
+
+@node
+class PipeSample(Pipe):
+    """`|> TABLESAMPLE (..)`."""
+
+    sample: TableSample
+
+
+@node
+class PipeOrganize(Pipe):
+    """`|> ORDER BY ..`, `|> LIMIT ..` and their kin."""

@@ -37,6 +37,3 @@ def _write_query(plan: Plan) -> str:
         return write_node(plan)
     items = ", ".join(write_item(column_id(c), quote_name(c.name)) for c in plan.output)
     return f"SELECT {items} FROM ({write_node(plan)}) AS q"
-
-
-__all__ = ["quoted", "unparse"]

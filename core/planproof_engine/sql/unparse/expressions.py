@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from planproof_engine import types as dt
@@ -9,7 +10,6 @@ from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
 from planproof_engine.functions.registry import builtin
 from planproof_engine.quoting import quote_name
-from planproof_engine.sql.unparse.literals import has_flags, write_literal
 from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, make_error, write_node, write_string
 
 
@@ -24,7 +24,7 @@ def _write_lambda(function: x.Lambda) -> str:
 
 
 def _write_cast(cast: x.Cast) -> str:
-    if not cast.written and has_flags(cast.type):
+    if not cast.written and _has_flags(cast.type):
         # No text names a nested flag; where Spark asks for such a type, it makes the cast itself.
         return write_node(cast.child)
     return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({write_node(cast.child)} AS {cast.type.sql})"
@@ -149,15 +149,11 @@ def _write_zipped(call: x.Call) -> list[str]:
     assert isinstance(call.type.element, dt.Struct)
     texts = []
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
-        plain = name == str(at) and not _has_name(arg)
+        plain = name == str(at) and not isinstance(arg, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
         texts.append(
             write_node(arg) if plain else f"(named_struct({write_string(name)}, {write_node(arg)})).{quote_name(name)}"
         )
     return texts
-
-
-def _has_name(expr: x.Expr) -> bool:
-    return isinstance(expr, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
 
 
 def _write_nulled(node: x.Nulled) -> str:
@@ -171,8 +167,40 @@ def _write_in_subquery(node: x.InSubquery) -> str:
     return f"({left} IN ({write_node(node.plan)}))"
 
 
+_SUFFIXES: dict[dt.DataType, str] = {dt.LONG: "L", dt.SHORT: "S", dt.BYTE: "Y", dt.DOUBLE: "D", dt.FLOAT: "F"}
+_TYPED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIME|INTERVAL) '")
+
+
+def _has_flags(data_type: dt.DataType) -> bool:
+    """Whether something nested in the type cannot be null: no text says so."""
+    return data_type != dt.as_nullable(data_type)
+
+
+def _write_literal(constant: x.Literal) -> str:
+    """The constant with its own type. Raises `Unknown` for one that has no literal form."""
+    data_type, value = constant.type, constant.value
+    if value is None:
+        # What it meets gives a plain NULL its type, nested flags included, which no text names.
+        plain = data_type == dt.VOID or _has_flags(data_type)
+        return "NULL" if plain else f"CAST(NULL AS {data_type.sql})"
+    if isinstance(data_type, dt.String):
+        text = write_string(str(value))
+        return text if data_type.collation is None else f"collate({text}, '{data_type.collation}')"
+    if data_type == dt.BOOLEAN:
+        return "TRUE" if value else "FALSE"
+    if isinstance(data_type, dt.Decimal):
+        return f"{value:f}BD"
+    if dt.is_integral(data_type):
+        return f"{int(value)}{_SUFFIXES.get(data_type, '')}"
+    if data_type in (dt.DOUBLE, dt.FLOAT) and re.fullmatch(r"-?[\d.]+(E-?\d+)?", constant.text):
+        return f"{constant.text}{_SUFFIXES[data_type]}"
+    if data_type == dt.BINARY or _TYPED.match(constant.text):
+        return constant.text
+    raise make_error(f"the {data_type.simple} {constant.text}")
+
+
 WRITERS: dict[type, Writer] = {
-    x.Literal: write_literal,
+    x.Literal: _write_literal,
     x.Column: column_id,
     x.Outer: lambda e: column_id(e.column),
     x.Variable: _write_variable,

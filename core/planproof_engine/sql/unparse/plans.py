@@ -66,10 +66,6 @@ def _write_items(items: Iterable[x.Expr]) -> list[str]:
     return list(dict.fromkeys(_write_item(i) for i in items))
 
 
-def _write_project(plan: p.Project) -> str:
-    return _write_select(_write_items(plan.items), _write_from(plan.child))
-
-
 def _write_aggregate(plan: p.Aggregate) -> str:
     groups = [_write_key(g) for g in plan.groups]
     clause = ""
@@ -136,7 +132,7 @@ def _write_filter(plan: p.Filter) -> str:
 
 
 def _write_ordered(plan: p.Ordered) -> str:
-    keys = ", ".join(_write_sort_key(k) for k in plan.keys)
+    keys = ", ".join(write_sort(k, _write_key) for k in plan.keys)
     if not keys:
         return write_node(plan.child)
     # A sort takes a subquery's test only where it is what its own block groups by.
@@ -146,10 +142,6 @@ def _write_ordered(plan: p.Ordered) -> str:
     block = _write_block(plan.child)
     # An order over what nobody gives out any more changes no schema.
     return write_node(plan.child) if block is None else f"{block} ORDER BY {_write_keys(plan)}"
-
-
-def _write_sort_key(key: x.Sort) -> str:
-    return write_sort(key, _write_key)
 
 
 def _write_keys(plan: p.Ordered) -> str:
@@ -258,7 +250,7 @@ WRITERS: dict[type, Writer] = {
     p.OneRow: lambda plan: _write_select((), ""),
     p.Scan: _write_scan,
     p.Values: _write_values,
-    p.Project: _write_project,
+    p.Project: lambda plan: _write_select(_write_items(plan.items), _write_from(plan.child)),
     p.Filter: _write_filter,
     p.Join: _write_join,
     p.Aggregate: _write_aggregate,

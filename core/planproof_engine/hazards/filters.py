@@ -1,0 +1,182 @@
+"""The filters that a later run of an incremental model adds to the plan of its first run, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine import types as dt
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.tree import transform_up
+from planproof_engine.logical import nodes as p
+from planproof_engine.logical.outline import show
+from planproof_engine.records import record
+
+
+class Differs(Exception):
+    """Raised where two plans differ in more than filters."""
+
+
+@record(frozen=True, slots=True)
+class Delta:
+    """One condition that the later run adds, and the nodes over it, from the root down."""
+
+    condition: x.Expr
+    over: tuple[p.Plan, ...]
+
+
+def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
+    """The conditions that the later plan adds. A value of the own table that is joined (`CROSS JOIN (SELECT max(..))`)
+    stands in them as the subquery that it could be. Raises `Differs`."""
+    sides = [side for join in later.walk() if (side := _find_bound(join, own))]
+    bounds = {c.id: x.ScalarSubquery(p.Project((c,), side), c.type) for side in sides for c in side.output}
+
+    def in_place(expr: x.Expr) -> x.Expr:
+        return bounds.get(expr.id, expr) if isinstance(expr, x.Column) else expr
+
+    found = _find_added(first, later, (), own)
+    return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+
+
+def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str) -> Iterator[Delta]:
+    if isinstance(later, p.Filter):
+        known = {_shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
+        extra = [c for c in x.conjuncts(later.condition) if _shape(c) not in known]
+        if known - {_shape(c) for c in x.conjuncts(later.condition)}:
+            raise Differs("the later text lacks a filter of the first one")
+        below = first.child if isinstance(first, p.Filter) else first
+        yield from (Delta(condition, over) for condition in extra)
+        yield from _find_added(below, later.child, over, own)
+    elif isinstance(later, p.Join) and not reads(first, own) and (side := _find_bound(later, own)) is not None:
+        yield from (Delta(condition, over) for condition in x.conjuncts(later.condition))
+        yield from _find_added(first, later.left if side is later.right else later.right, over, own)
+    elif isinstance(later, p.Join) and not reads(first, own) and _joins_itself(later, own):
+        yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
+        yield from _find_added(first, later.left, over, own)
+    elif type(first) is not type(later) or _own_values(first) != _own_values(later):
+        raise Differs("its two texts differ in more than filters")
+    else:
+        for ours, theirs in zip(first.children, later.children):
+            yield from _find_added(ours, theirs, (*over, later), own)
+
+
+def reads(plan: p.Plan, relation: str) -> bool:
+    """Whether a plan reads a relation."""
+    return any(isinstance(n, p.Scan) and n.relation == relation for n in plan.walk())
+
+
+def _joins_itself(join: p.Join, own: str) -> bool:
+    return join.kind in (p.LEFT, p.LEFT_ANTI) and reads(join.right, own)
+
+
+def _find_bound(join: p.Plan, own: str) -> p.Plan | None:
+    """The side of a join that is one row of aggregates over the own table."""
+    if not isinstance(join, p.Join) or join.kind not in (p.INNER, p.CROSS):
+        return None
+    return next((side for side in (join.right, join.left) if _is_one_row(side) and reads(side, own)), None)
+
+
+def _is_one_row(plan: p.Plan) -> bool:
+    while isinstance(plan, (p.Named, p.Project)):
+        plan = plan.child
+    return isinstance(plan, p.Aggregate) and not plan.groups and plan.grouping_sets is None
+
+
+def _own_values(node: p.Plan) -> tuple[object, ...]:
+    """What a node says by itself, without its children."""
+    said: list[object] = [_shape(e) for e in node.expressions]
+    said += [getattr(node, name, None) for name in ("relation", "kind", "all", "what", "natural", "name")]
+    return (*said, len(node.children))
+
+
+def _shape(expr: x.Expr) -> str:
+    inner = [show(e.plan) for e in expr.walk() if isinstance(e, x.Subquery)]
+    return "\n".join([pretty(expr), *inner])
+
+
+def alternatives(condition: x.Expr) -> Iterator[x.Expr]:
+    """The conditions that OR joins: `a OR b OR c` gives three."""
+    if isinstance(condition, x.Call) and condition.function.name == "or":
+        for side in condition.args:
+            yield from alternatives(side)
+    else:
+        yield condition
+
+
+def flip_operator(operator: str) -> str:
+    """The operator with its sides exchanged: `<` of `>`."""
+    return operator.translate(str.maketrans("<>", "><"))
+
+
+def list_scanned(plan: p.Plan) -> set[int]:
+    """The ids of the columns that a plan reads."""
+    return {c.id for node in plan.walk() if isinstance(node, p.Scan) for c in node.output}
+
+
+def is_of_rows(expr: x.Expr) -> bool:
+    """Whether an expression has a value of its own in each row."""
+    if isinstance(expr, x.Subquery):
+        return False
+    return isinstance(expr, x.Column) or any(map(is_of_rows, expr.children))
+
+
+def row_sides(condition: x.Expr) -> list[x.Expr]:
+    """What a condition looks at of a row."""
+    return [child for child in condition.children if is_of_rows(child)] or [condition]
+
+
+def drop_casts(expr: x.Expr) -> x.Expr:
+    """The expression below the casts that Spark adds."""
+    while isinstance(expr, (x.Cast, x.Alias)) and not (isinstance(expr, x.Cast) and expr.written):
+        expr = expr.child
+    return expr
+
+
+def is_greatest(expr: x.Expr) -> bool:
+    """Whether it is `max` or `min` of rows."""
+    return (
+        isinstance(expr, x.Call)
+        and expr.function.name in ("max", "min")
+        and (expr.function.category is Category.AGGREGATE)
+    )
+
+
+def is_now(expr: x.Expr) -> bool:
+    """Whether it is the time of the run."""
+    return isinstance(expr, x.Call) and not expr.args and expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+
+
+def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
+    """Whether an expression is the inner one, but for NULL and its type."""
+    if expr is inner:
+        return True
+    if isinstance(expr, (x.Cast, x.Alias)):
+        return is_kept(expr.child, inner)
+    handed = expr.function.traits.hands_on(len(expr.args)) if isinstance(expr, x.Call) else ()
+    return isinstance(expr, x.Call) and any(is_kept(expr.args[place], inner) for place in handed)
+
+
+def is_strict(expr: x.Expr, inner: x.Expr) -> bool:
+    """Whether an expression is NULL where the inner one is."""
+    if expr is inner:
+        return True
+    if isinstance(expr, (x.Cast, x.Alias)):
+        return is_strict(expr.child, inner)
+    return isinstance(expr, x.Call) and expr.function.null_intolerant and any(is_strict(a, inner) for a in expr.args)
+
+
+def is_cut(expr: x.Expr) -> bool:
+    """Whether many values of a time come to one here: a day, an hour that was cut off."""
+    found = inner_expressions(expr)
+    return any(
+        e.type == dt.DATE or (isinstance(e, x.Call) and e.function.name in ("date_trunc", "trunc")) for e in found
+    )
+
+
+def inner_expressions(expr: x.Expr) -> Iterator[x.Expr]:
+    """An expression's own parts, and those of its subqueries."""
+    for part in expr.walk():
+        yield part
+        if isinstance(part, x.Subquery):
+            yield from (e for node in part.plan.walk() for top in node.expressions for e in top.walk())
