@@ -11,8 +11,9 @@ from dbt_planproof.questions import Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Left, Record
 from dbt_planproof.scope import is_logged, is_written, why_stored_elsewhere, why_unguarded, why_unreachable
+from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import convert_plain, convert_stored, drop_contract
-from dbt_planproof.states import EMPTY, GuardedNode, NodeState, Seed
+from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.nodes import guard_of, has_inherited_quarantine, has_no_rows, model_of
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof_engine.catalog import RelationName

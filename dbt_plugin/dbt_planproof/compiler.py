@@ -1,8 +1,6 @@
-"""dbt 1 as planproof's commands and operators hand it in. It is imported when it is asked, and not before.
-
-dbt inside this process, for planproof's own executor: compile in the target, hand over the manifest.
-
-dbt's own selection over a manifest: its selector classes, its `--state`, its selectors.yml.
+"""dbt 1 inside this process, as planproof's commands and operators hand it in: to compile in the target, to hand over
+the manifest, and to select by its own selector classes, its `--state` and its selectors.yml. It is imported when it is
+asked, and not before.
 """
 
 from __future__ import annotations
@@ -15,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import Compiler, Selection
-from planproof.project.profile import target_folder
-from planproof.project.reads import LARGEST, ProjectError, load_file, read_content
+from planproof.project.contracts import load_file
+from planproof.project.reads import LARGEST, ProjectError, read_content
+from planproof.project.target_folder import target_folder
 from planproof.regular import read_regular
 
 MAY_BE_EMPTY = ("state", "result", "source_status")

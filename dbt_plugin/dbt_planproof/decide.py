@@ -1,9 +1,8 @@
-"""What becomes of a statement that dbt sends: a function of the node's state and the statement, without effects.
+"""What becomes of a statement that dbt sends: a function of the node's state and the statement, without effects. It
+chooses from the steps here, which the gate carries out.
 
 A statement that writes the node is published by the guard. A drop, a schema change or a delete of the node's own table
 waits for it: all happens, or nothing. What is not understood is dbt's to run, after what was put off.
-
-What the gate does at a statement of dbt's: the steps that `decide` chooses from.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_c
 from dbt_planproof.dbts import Adapter, Column, Node, Relation, names_of
 from dbt_planproof.decide import decide
 from dbt_planproof.questions import Questions, Stopped
-from dbt_planproof.reach import Reach, rename_with_rows
-from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, ThisThread, Unseen, why_unreadable
+from dbt_planproof.reach import Reach
+from dbt_planproof.renamed import rename_with_rows
+from dbt_planproof.seeds import why_unreadable
+from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, ThisThread, Unseen
 from dbt_planproof.trials import Trials
 from planproof.contract import Model
 from planproof.own_errors import describe, place_of

@@ -1,11 +1,5 @@
 """How the gate reaches the Spark that dbt uses: the session of this process, its driver here or behind Spark Connect,
-or dbt's connection to a Thrift server.
-
-A table that dbt renames keeps its rows.
-
-Over Hive's metastore Spark gives a renamed managed table the path of its new name (HiveExternalCatalog.renameTable).
-Files in a version directory are not moved, so that the table would read as empty.
-"""
+or dbt's connection to a Thrift server."""
 
 from __future__ import annotations
 
@@ -17,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import planproof.session
 from dbt_planproof.dbts import Adapter, Node, Relation
-from dbt_planproof.scope import why_unreachable
-from planproof.publish.transaction.names import PREFIX, Refused, join, parent
+from planproof.publish.transaction.names import Refused, join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.texts import Statement
+from planproof_engine.quoting import quote_literal
 
 if TYPE_CHECKING:
     from dbt_planproof.states import ThisThread
@@ -176,24 +168,3 @@ def _measure_distance(session: Session, root: str) -> str | None:
     except (SparkFailure, AnalysisError) as error:
         return f"Spark's server and this machine do not share {root}: {error}"
     return None
-
-
-def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:
-    """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
-    old, new = statement.relation, statement.clauses["to"]
-    if why_unreachable(reach.method) is not None or reach.find_refusal() is not None:
-        return False
-    try:
-        session = reach.open_session()
-        stored = session.registered_table(quote_parts(old))
-    except (AnalysisError, SparkFailure):
-        return False
-    if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
-        return False
-    if session.setting("spark.sql.catalogImplementation") == "in-memory":
-        return False  # It moves the files to the new name's folder (InMemoryCatalog.renameTable).
-    adapter.execute_now(statement.text)
-    # Spark renames a table within its database.
-    named = quote_parts((*old[:-1], new[-1]))
-    adapter.execute_now(f"alter table {named} set location {quote_literal(decode_uri(stored.location or ''))}")
-    return True

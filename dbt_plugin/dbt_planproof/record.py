@@ -1,6 +1,5 @@
-"""The reports of one invocation, as a file under dbt's target directory.
-
-The one line with which an invocation of dbt ends: what was published, stopped, and left to dbt.
+"""The reports of one invocation, as a file under dbt's target directory, and as the one line with which the invocation
+ends: what was published, stopped, and left to dbt.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def read_report(file: Path) -> RunReport | None:
 
 def find_target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
     """dbt's target directory: $DBT_TARGET_PATH, the project file's `target-path`, or `target`."""
-    from planproof.project.profile import target_folder
+    from planproof.project.target_folder import target_folder
 
     return target_folder(project_dir, None, env)
 

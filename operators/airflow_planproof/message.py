@@ -1,6 +1,5 @@
-"""What a failed task says: enough to correct the model without opening another page.
-
-How a task ends, by what its reports found.
+"""How a task ends, by what its reports found, and what a failed one says: enough to correct the model without opening
+another page.
 """
 
 from __future__ import annotations

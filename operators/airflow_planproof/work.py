@@ -1,11 +1,8 @@
-"""Spark work in a thread of its own, so that Airflow's timeout and kill reach a task that waits for the JVM.
+"""Spark work in a thread of its own, so that Airflow's timeout and kill reach a task that waits for the JVM; or in
+another interpreter, over pipes: one line of JSON to it, one line per report back.
 
 A Python thread that is inside a call to the JVM takes no signal until the call returns. The task's main thread
 therefore only waits; the work runs beside it, under a Spark job tag, and the main thread cancels by that tag.
-
-Spark work in another interpreter, over pipes: one line of JSON to it, one line per report back.
-
-The end of a process that a task has started, with all that it started itself.
 """
 
 from __future__ import annotations

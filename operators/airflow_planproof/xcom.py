@@ -1,7 +1,4 @@
-"""The report of a task in its XCom, with the address of the page that shows it.
-
-A report in XCom's form as a page.
-"""
+"""The report of a task in its XCom, with the address of the page that shows it, and as that page."""
 
 from __future__ import annotations
 

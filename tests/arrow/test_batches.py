@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from planproof.arrow.leaves import find_faults
+from planproof.arrow.batches import find_faults
 
 ITEMS = pa.list_(pa.field("item", pa.struct([pa.field("q", pa.int32(), nullable=False)])))
 PRICES = pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False))

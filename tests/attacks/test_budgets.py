@@ -24,10 +24,12 @@ from planproof.cli.options import parse_vars
 from planproof.limits import Limits
 from planproof.project.check import check_project
 from planproof.project.compiled import Promises
+from planproof.project.contracts import load_file
 from planproof.project.infer import infer_project
 from planproof.project.manifest import read_project
-from planproof.project.reads import ProjectError, load_file, load_yaml
+from planproof.project.reads import ProjectError
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.project.yaml_text import load_yaml
 from planproof.report.formats import FORMATS, render
 from planproof.report.model import Report, Verdict
 from planproof.report.run import run_report
@@ -384,7 +386,7 @@ def test_days_of_yaml_are_read_as_they_are_written() -> None:
 
 def test_keys_that_are_alike_to_python_end_with_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole numbers that have one hash: each is compared with all that stand before it."""
-    monkeypatch.setattr("planproof.project.reads.MOST_SECONDS", 0.3)
+    monkeypatch.setattr("planproof.project.yaml_text.MOST_SECONDS", 0.3)
     text = "{" + ", ".join(f"{(2**61 - 1) * i}: 1" for i in range(1, 50_000)) + "}"
     for run in (in_a_thread, lambda work: work()):
         with pytest.raises(yaml.YAMLError, match="seconds of the processor"):

@@ -27,7 +27,8 @@ from pygls.workspace import Workspace as Texts
 from planproof.lsp import answers
 from planproof.lsp import workspace as compiling
 from planproof.lsp.server import bound_input, make_diagnostic, new_server
-from planproof.lsp.workspace import Workspace, find_edits, move_line
+from planproof.lsp.texts import find_edits, move_line
+from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
 
 IMAGE = "![](http://e.co/x)"

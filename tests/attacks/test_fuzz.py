@@ -24,11 +24,12 @@ from hypothesis import strategies as st
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.infer import explain_model
+from planproof.project.explained import explain_model
 from planproof.project.manifest import read_project
 from planproof.project.profile import render_value
-from planproof.project.reads import ProjectError, load_yaml
+from planproof.project.reads import ProjectError
 from planproof.project.sources import read_frozen
+from planproof.project.yaml_text import load_yaml
 from planproof.publish.delta.actions import UnknownAction, count_rows
 from planproof.publish.delta.actions import read as read_commits
 from planproof.publish.notes.note import Note

@@ -15,9 +15,10 @@ import pytest
 
 from planproof.project.audit import audit_all, select_promises
 from planproof.project.check import check_project
+from planproof.project.contracts import read_contract
 from planproof.project.diff import compare_projects
 from planproof.project.manifest import read_project
-from planproof.project.reads import ProjectError, read_contract
+from planproof.project.reads import ProjectError
 from planproof.report.model import Report, Verdict
 
 DEEP = "array<" * 300 + "int" + ">" * 300

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dbt_planproof.decide import Check, Forget, MakeView, Publish, SayUnguarded, Weigh, decide
+from dbt_planproof.seeds import Seed
 from dbt_planproof.statement_models import Source
-from dbt_planproof.states import OPEN, ColumnsSeen, GuardedNode, NodeState, Phase, PlanesSeen, Seed, Unseen
+from dbt_planproof.states import OPEN, ColumnsSeen, GuardedNode, NodeState, Phase, PlanesSeen, Unseen
 from planproof.contract import Contract, Model
 from planproof_engine.catalog import RelationName
 from planproof_engine.sql.heads import read_head

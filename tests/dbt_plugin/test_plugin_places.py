@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.reach import rename_with_rows
+from dbt_planproof.renamed import rename_with_rows
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.heads import read_head

@@ -18,7 +18,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from planproof.lsp import workspace as compiling
-from planproof.lsp.workspace import Lines, Workspace, find_edits, move_line, resplice
+from planproof.lsp.texts import Lines, find_edits, move_line, resplice
+from planproof.lsp.workspace import Workspace
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
 

@@ -11,7 +11,8 @@ from manifests import dbt_manifest
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.infer import explain_model, infer_project
+from planproof.project.explained import explain_model
+from planproof.project.infer import infer_project
 from planproof.project.manifest import Project, read_project
 
 SQL = "select a.id, coalesce(a.x, 1) as x, transform(array(a.x), e -> e + 1) as t from s.t a join s.t b on a.id = b.id"

@@ -8,7 +8,7 @@ import pytest
 
 from planproof.contract import Constraint
 from planproof.project import ProjectError
-from planproof.project.reads import read_contract
+from planproof.project.contracts import read_contract
 
 TEXT = """
 columns:

@@ -12,7 +12,7 @@ import pytest
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.infer import explain_model
+from planproof.project.explained import explain_model
 from planproof.project.manifest import Project, read_project
 from planproof.project.reads import ProjectError
 from planproof_engine.origin import Unknown

@@ -8,7 +8,7 @@ import pytest
 from offline_reports import ID, ORDERS, TABLE, VIEW, found, logical
 
 from planproof.project import ProjectError, read_project
-from planproof.project.infer import explain_model
+from planproof.project.explained import explain_model
 from planproof_engine.conf import Conf
 from planproof_engine.finding import CODES, Verdict
 

@@ -6,7 +6,8 @@ import pytest
 from offline_reports import ID, ORDERS, VIEW, found
 
 from planproof.project import ProjectError, read_project
-from planproof.project.infer import explain_model, infer_project
+from planproof.project.explained import explain_model
+from planproof.project.infer import infer_project
 from planproof_engine.finding import Verdict
 
 PIVOT = """select id

@@ -1,8 +1,7 @@
 """Parquet footers: the schema as Spark's types, rows, and what the statistics say about nulls.
 
-A column that stands in a file's path (`day=2024-01-02/`) and in the file too: whether both say the same.
-
-Readers of a partitioned directory take the path's value, whatever the file holds.
+A column may stand in a file's path (`day=2024-01-02/`) and in the file too. Readers of a partitioned directory take the
+path's value, whatever the file holds; here both are compared.
 """
 
 from __future__ import annotations

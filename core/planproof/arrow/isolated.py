@@ -1,7 +1,6 @@
 """Reads Parquet files in a process beside this one: pyarrow ends its process over a damaged file as often as it raises
-an error, and a small file can ask for all memory.
-
-The columns on which the footers of several files agree.
+an error, and a small file can ask for all memory. `agreed_columns` are those on which the footers of several files
+agree.
 """
 
 from __future__ import annotations

@@ -4,11 +4,8 @@ make lists of the results.
 Everything takes and gives pyarrow arrays and changes none of them. A list is any spelling of one (list, large_list,
 fixed_size_list, views), sliced or not; what lies under a null list, or beyond a slice, is no element of it.
 
-Rows of arguments that repeat: a deterministic plain Python function is called once for each different row.
-
-Results of Python functions as arrays of the declared type, and functions of pandas Series as functions of arrays.
-
-Single Python values from Arrow arrays and back, for types of which Spark makes the same values.
+A deterministic plain Python function is called once for each different row of its arguments. It gets Python values of
+Arrow's, and its results become arrays of the declared type; a function of pandas Series becomes one of arrays.
 """
 
 from __future__ import annotations

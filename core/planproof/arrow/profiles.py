@@ -2,8 +2,6 @@
 
 Bounds are those of Parquet's statistics. A text of `CUT` bytes or more may have been cut by its writer, and counts as
 unknown; NaN is outside of every bound, and a bound that is NaN is none.
-
-Between which whole numbers a stored column's values lie, from the statistics in Parquet footers.
 """
 
 from __future__ import annotations

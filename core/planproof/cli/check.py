@@ -1,8 +1,8 @@
-"""`planproof check`: offline, planes 1 to 3.
+"""`planproof check`: offline, planes 1 to 3, and its baseline: the findings that a project had when it began to check,
+which fail its checks no more.
 
-A baseline: the findings that a project had when it began to check, which its checks do not fail for any more.
-
-A finding is known by its model, code, column and promise, and by how many of them there were, so that lines may move.
+A finding of a baseline is known by its model, code, column and promise, and by how many of them there were, so that
+lines may move.
 """
 
 from __future__ import annotations

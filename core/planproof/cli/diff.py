@@ -1,8 +1,5 @@
-"""`planproof diff`: two compiled projects side by side, or one model's staged rows beside the published ones.
-
-`planproof diff --staged`: what a publish of one model would change, row by row.
-
-How `diff` and `freeze --check` end: the changes on the terminal or as JSON, and the exit code.
+"""`planproof diff`: two compiled projects side by side, or with `--staged` what a publish of one model would change,
+row by row; and how `diff` and `freeze --check` end.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import click
 from planproof.cli import options, output
 from planproof.cli.code_examples import EXAMPLES, accept, render_case
 from planproof.project import ProjectError
-from planproof.project.infer import explain_model
+from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
 from planproof.report.parts import neutralize, neutralize_json
 from planproof_engine.finding import CODES

@@ -12,8 +12,8 @@ import click
 import yaml
 
 from planproof.cli.output import Wanted
-from planproof.project.profile import target_folder
-from planproof.project.reads import load_yaml
+from planproof.project.target_folder import target_folder
+from planproof.project.yaml_text import load_yaml
 from planproof.report.formats import FORMATS
 from planproof.session.jvm_log import log_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError

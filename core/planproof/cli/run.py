@@ -16,8 +16,8 @@ from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
-from planproof.project.profile import target_folder
 from planproof.project.request import Progress, Request
+from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
 from planproof.report.parts import neutralize
 from planproof.report.run import run_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.arrow.leaves import find_faults
+from planproof.arrow.batches import find_faults
 from planproof.report.parts import format_count
 from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict

@@ -1,6 +1,5 @@
-"""Counts, in one pass over all rows, what neither the plan nor footers can tell.
-
-The terms that single rows keep or break, by their own values or by their key. Each is a condition on one row.
+"""Counts, in one pass over all rows, what neither the plan nor footers can tell. A row keeps or breaks a term by its
+own values or by its key: each term is a condition on one row.
 """
 
 from __future__ import annotations

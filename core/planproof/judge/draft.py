@@ -1,6 +1,5 @@
-"""A report while it is being written: findings, how each plane was read, what was enforced.
-
-What a publish does to the rows of its target, whatever the format and whatever its steps are called.
+"""A report while it is being written: findings, how each plane was read, what was enforced; and what a publish does to
+the rows of its target, whatever the format and whatever its steps are called.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What a report keeps of a disagreement with Spark: one case of `planproof derive`, and what computes the field.
-
-Plane 3: the optimizer's rewriting of the logical plan, and whether its text may run.
+"""Plane 3, the optimizer's rewriting of the logical plan, and whether its text may run. Where planproof and Spark
+disagree, the report keeps one case of `planproof derive`, and what computes the field.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planproof.lsp.workspace import Lines, Workspace
+from planproof.lsp.texts import Lines
+from planproof.lsp.workspace import Workspace
 from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
 from planproof.project.reads import LARGEST, ProjectError

@@ -1,8 +1,7 @@
 """The language server itself: the protocol's messages to and from a `Workspace`.
 
-The bytes that an editor sends, before pygls reads them: no header and no message may be larger than memory.
-
-The protocol's messages as pygls reads them; a request that cannot be read is answered, as an editor waits for it.
+No header and no message that an editor sends may be larger than memory: its bytes are looked at before pygls reads
+them. A request that cannot be read is answered, as an editor waits for it.
 """
 
 from __future__ import annotations

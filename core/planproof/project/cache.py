@@ -1,9 +1,8 @@
 """What earlier checks found out, by content: a file of the user's own, which several processes may use at once.
 
-An entry is found by a digest of all that a judgement depends on. An entry that is damaged, or of another version of
-planproof, is ignored. Whatever is wrong with the file, a check goes on without it.
-
-The secret by which planproof knows its cache's entries: what another user, or another job, wrote is not read.
+An entry is found by a digest of all that a judgement depends on, keyed by a secret of this installation: what another
+user, or another job, wrote is not read. An entry that is damaged, or of another version of planproof, is ignored.
+Whatever is wrong with the file, a check goes on without it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What `planproof check` does: which models it judges, in which order, and what it remembers of earlier checks.
-
-What a check says of the project as a whole: by which rules it was checked, and which schemas are not known.
+"""What `planproof check` does: which models it judges, in which order, what it remembers of earlier checks, and what it
+says of the project as a whole: by which rules it was checked, and which schemas are not known.
 """
 
 from __future__ import annotations

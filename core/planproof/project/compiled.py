@@ -1,10 +1,9 @@
-"""Where a place in compiled SQL stands in the model's template.
+"""Where a place in compiled SQL stands in the model's template, and where in the YAML the promise stands that a finding
+is about (`models/schema.yml`, line and column).
 
 The template's literal text is found again in what it rendered to (`alignment`). A place is exact where all readings of
 the rendering agree on it. Within the text that an expression printed, the place is the expression's and is marked as
 approximate. Where readings differ about the line, the place stays in the compiled file. A wrong line is never given.
-
-Where in the YAML a promise stands that a finding is about: `models/schema.yml`, line and column.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from planproof.project.nodes import patch_of
-from planproof.project.reads import is_file, load_yaml_nodes, package_folder, read_within
+from planproof.project.reads import is_file, package_folder, read_within
 from planproof.project.texts import convert_line_ends
+from planproof.project.yaml_text import load_yaml_nodes
 from planproof.report.model import Report
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict

@@ -1,7 +1,5 @@
 """Two compiled projects side by side: what the readers of each model lose or gain, and what that reaches downstream.
 
-What changed between two shapes of a relation, and whom it breaks.
-
 Breaking: what a reader used is gone, narrower, or may be null now. Safe: a reader of the old shape reads the new one.
 """
 

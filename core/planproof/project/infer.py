@@ -1,8 +1,6 @@
 """Contracts for models that have none, from their logical plans; nothing that was not derived is promised.
 
 What is inferred here is written by `project.properties`.
-
-One model's plan, as `planproof explain` shows it.
 """
 
 from __future__ import annotations
@@ -15,26 +13,26 @@ from typing import TYPE_CHECKING
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
+from planproof.project.contracts import load_file
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError, load_file
+from planproof.project.reads import ProjectError
 from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.regular import real_path
-from planproof_engine import OverBudget, bounded, deeply
+from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.plans import Expr, References
 from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quote_if_needed
 
 if TYPE_CHECKING:
-    from planproof_engine import LogicalPlan
+    pass
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
@@ -256,47 +254,3 @@ def group_by_file(
         if one.reason is None:
             files.setdefault(find_property_file(project, one.node, into), []).append(one)
     return files
-
-
-@record(frozen=True, slots=True)
-class Explained:
-    """A model's plan. `changed` is what changed since dbt compiled it, None where nothing is known to have."""
-
-    plan: LogicalPlan
-    changed: str | None = None
-
-    @property
-    def reasons(self) -> list[str]:
-        """Of each column, why it is never null, or what may make it so."""
-        made = {item.column.id: item.made_of for item in deeply(lambda: References(self.plan.root)).items}
-        return [_explain_field(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
-
-
-def _explain_field(made: Expr, field: LogicalField) -> str:
-    if not field.nullable:
-        return made.evidence or "Spark derives that it is NOT NULL"
-    return field.evidence or field.doubt or "nothing rules out a null"
-
-
-def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> Explained:
-    """The model's logical plan over its planned ancestors. Raises `Unknown`, and `ProjectError` if it is rejected."""
-    if node.sql is None:
-        raise ProjectError(f"{node.label}: not compiled; run `dbt compile`")
-    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
-    ancestors = project.ancestors([node.unique_id])
-    for key, other in project.nodes.items():
-        if key in ancestors:
-            check.visit(other)
-    try:
-        plan = check.plan(node)
-        return Explained(plan, check.files.find_change(node) or check.stale.get(node.unique_id))
-    except AnalysisError as error:
-        raise ProjectError(f"{node.label}: {check.describe_refusal(node, error)}") from error
-    except Unknown as unknown:
-        missing = [key for key in project.nodes if key in ancestors and key in check.unread]
-        named = [key for key in missing if project.nodes[key].relation in unknown.construct]
-        first = next((key for key in missing if key in project.ancestors(named)), None)
-        if first is None:
-            raise
-        said = f"{unknown.construct}; it begins with {project.nodes[first].relation}: {check.unread[first]}"
-        raise Unknown(said, unknown.origin) from None

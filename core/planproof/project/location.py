@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.project.compiler import NOT_HANDED_IN, Compiler
 from planproof.project.manifest import Project, read_project
-from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile, target_folder
+from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.reads import ProjectError
+from planproof.project.target_folder import target_folder
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
 

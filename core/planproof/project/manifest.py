@@ -1,6 +1,5 @@
-"""A compiled dbt project as its manifest.json tells it. The file is untrusted input.
-
-The types that a manifest's values must have where something reads them: the file is untrusted.
+"""A compiled dbt project as its manifest.json tells it. The file is untrusted input: values must have the types that
+something reads.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from planproof.project.behind import Behind
 from planproof.project.compiler import Compiler
 from planproof.project.garbage import pause_collections
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
-from planproof.project.profile import format_target, target_folder
 from planproof.project.reads import ProjectError, is_file, read_content
 from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
+from planproof.project.target_folder import format_target, target_folder
 from planproof.project.texts import Texts
 from planproof_engine.conf import Conf
 

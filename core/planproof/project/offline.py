@@ -33,6 +33,7 @@ from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
+from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name
@@ -284,7 +285,7 @@ class OfflineCheck:
         parents = self._read_by(node, read)
         sources = [self.incomplete[p.unique_id].source for p in parents if p.unique_id in self.incomplete]
         if sources:
-            self.incomplete[node.unique_id] = Incomplete(schemas.join_alternatives(sources))
+            self.incomplete[node.unique_id] = Incomplete(join_alternatives(sources))
         for parent in parents:
             if parent.unique_id in self.stale and node.unique_id not in self.stale:
                 said = self.stale[parent.unique_id]
@@ -409,7 +410,7 @@ class OfflineCheck:
 
     def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
         """What is not known of the model's own columns, for those that read it."""
-        key, why = node.unique_id, schemas.find_growth(node) or self._describe_printed(node)
+        key, why = node.unique_id, find_growth(node) or self._describe_printed(node)
         found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
         if why is not None:
             self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
@@ -434,12 +435,12 @@ class OfflineCheck:
         reader = find_reading_call(self.project, node)
         return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
-    def _make_supposition(self, node: ProjectNode) -> schemas.Supposition:
+    def _make_supposition(self, node: ProjectNode) -> Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:
             with self.catalog.note_lookups():  # What is looked up here was read before.
                 return self.catalog.find(parts)
 
-        return schemas.Supposition(node.sql or "", self._read_conf(node), find, self._find_incomplete)
+        return Supposition(node.sql or "", self._read_conf(node), find, self._find_incomplete)
 
     def _find_incomplete(self, found: Relation) -> Incomplete | None:
         name = parts_of(found.parts)

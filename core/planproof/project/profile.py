@@ -2,8 +2,6 @@
 
 profiles.yml may use `env_var('NAME', 'default')`, and what chooses between such texts or changes their case; nothing
 else of dbt's Jinja.
-
-Where dbt writes a project's artifacts.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from planproof.project.reads import ProjectError, load_file
+from planproof.project.contracts import load_file
+from planproof.project.reads import ProjectError
 from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
@@ -225,38 +224,3 @@ def _read_env_var(name: str, default: str | None, where: str) -> str:
     if found is None:
         raise ProjectError(f"{where}: the environment variable {name} is not set")
     return found
-
-
-def target_folder(
-    project_dir: Path, given: str | Path | None = None, environment: Mapping[str, str] | None = None
-) -> Path:
-    """dbt's order: what was `given` (`--target-path`), $DBT_TARGET_PATH, the project file's `target-path`, `target`.
-
-    A relative path is one below the project. A project file that cannot be read says nothing here. Raises
-    `ProjectError` for Jinja in it that is more than `env_var(..)`.
-    """
-    said = given or (os.environ if environment is None else environment).get("DBT_TARGET_PATH")
-    if said:
-        return project_dir / said
-    written = _read_configured(project_dir / "dbt_project.yml")
-    if "{" not in written:
-        return project_dir / written
-    # It needs Jinja, which a project file without it need not load.
-
-    return project_dir / render_value(written, f"{project_dir / 'dbt_project.yml'}: target-path")
-
-
-def format_target(project_dir: Path, given: str | Path | None = None) -> Path:
-    """The same for messages, as the project file writes it: what `env_var(..)` gives may be a secret."""
-    return project_dir / (
-        given or os.environ.get("DBT_TARGET_PATH") or _read_configured(project_dir / "dbt_project.yml")
-    )
-
-
-def _read_configured(file: Path) -> str:
-    try:
-        form = load_file(file)
-    except ProjectError:
-        return "target"
-    found = form.get("target-path") if isinstance(form, Mapping) else None
-    return found if found and isinstance(found, str) else "target"

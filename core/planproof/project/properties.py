@@ -1,8 +1,7 @@
 """Contracts in dbt's property files: comments, order and quotes of what stands there already are kept.
 
-A YAML file's own lines where nothing was changed: to write a file anew normalizes its indentation and its blanks.
-
-The file is written twice, without and with the change. What differs between these two is all that the file gets.
+To write a file anew normalizes its indentation and its blanks, so it is written twice, without and with the change.
+What differs between these two is all that the file gets.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ from ruamel.yaml.tokens import CommentToken
 from yaml import YAMLError as PlainYAMLError
 
 from planproof.project.infer import Inferred, InferredColumn
-from planproof.project.reads import ProjectError, is_plain, read_content, refuse_large
+from planproof.project.reads import ProjectError, read_content
+from planproof.project.yaml_text import is_plain, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, fold_name
 

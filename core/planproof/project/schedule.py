@@ -1,8 +1,7 @@
 """The order in which the nodes of a project are judged, and where: in the cache, this process, or processes beside it.
+These are forked, so that they know the project, and told what parents left.
 
 A node is judged by what its parents left and nothing else, so that its report is the same wherever it is made.
-
-Processes beside this one that judge models: forked, so that they know the project, and told what parents left.
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import NOT_HANDED_IN
+from planproof.project.contracts import load_file
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import guard_of
-from planproof.project.reads import ProjectError, is_file, load_file, note_unrepeatable
+from planproof.project.reads import ProjectError, is_file, note_unrepeatable
 
 _SHOWN = 5
 _SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d{0,9})\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d{0,9}))?")

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from planproof.project.contracts import load_file
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
 from planproof.project.reads import (
@@ -21,7 +22,6 @@ from planproof.project.reads import (
     is_file,
     is_later,
     list_yaml_files,
-    load_file,
     package_folder,
     read_within,
     resolve_within,

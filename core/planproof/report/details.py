@@ -1,9 +1,6 @@
-"""What a report tells of its model beside what was judged: where it is from, what stood and stands there, what went
-wrong. Each field is absent from the JSON form where it is not known.
-
-Staged rows against those that are published, by a key: how many come, go and differ, and examples of both values.
-
-What a publish changes: the table before and after it, column by column, as the files' footers tell.
+"""What a report tells of its model beside what was judged: where it is from, what stood and stands there, what a
+publish changes and how staged rows differ from those that are published, and what went wrong. Each field is absent from
+the JSON form where it is not known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Says one cause once: findings that many models share, and findings that follow from another model's.
-
-Two compiles side by side, as people read them: changes are breaking or safe, and nothing is proved or published.
+"""Says one cause once: findings that many models share, and findings that follow from another model's. Changes between
+two compiles are folded alike.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The picture of a model's logical plan: one box per node, the result on top, and the way of a broken column in red.
-
-The way of a broken column through the models of one run: the columns that it is made of, and those made of it.
-
-A model's columns across its planes: what each plane claims of each column, and where a promise first breaks.
+"""The picture of a model's logical plan, one box per node, the result on top; of a broken column's way through it and
+through the models of one run; and of each column across the planes, to where a promise first breaks.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ from planproof.session.protocol import (
 )
 from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
-from planproof.session.watched import FileWriter, entries, find_write_plans, has_python_source, watch_query
+from planproof.session.watched import entries, has_python_source, watch_query
+from planproof.session.write_plans import FileWriter, find_write_plans
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError

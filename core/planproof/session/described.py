@@ -1,12 +1,9 @@
-"""What Spark's own descriptions say of a relation, for clients that have no schema objects.
+"""What Spark's own texts say, for clients that have no schema objects: its schema JSON, its settings, and its
+descriptions of a relation.
 
 In Spark 4 `DESCRIBE TABLE EXTENDED ... AS JSON` says everything, every flag too (`DescribeRelationJsonCommand`). In
 Spark 3.5 the flags stand in the tree that `SHOW TABLE EXTENDED` prints (`CatalogTable.toLinkedHashMap`,
 `StructType.treeString`), and everything else in the lines of `DESCRIBE TABLE EXTENDED`.
-
-The settings that every kind of session asks Spark for, and the patterns that it looks for in the text of plans.
-
-Spark's schema JSON as physical schemas.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What classic and Connect sessions have in common: everything that goes through a SparkSession's own methods.
+"""What classic and Connect sessions have in common, everything that goes through a SparkSession's own methods; and a
+Spark Connect session, which sees what a client without plan objects can read.
 
-A Spark Connect session: what a client without plan objects can read.
-
-Analyzed schemas have all flags. The optimized and executed plans are text to a client, without types or flags: they
-are reported as unreadable.
+Analyzed schemas have all flags. The optimized and executed plans are text to a Connect client, without types or flags:
+they are reported as unreadable.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class PlanproofAuditOperator(PlanproofProjectOperator, PlanproofSparkOperator):
         return super().conclude(context, drifted, started, remarks)
 
     def request(self) -> Request:
-        from planproof.project.reads import contract_form
+        from planproof.project.contracts import contract_form
         from planproof.project.request import Request
 
         contract = read_inline_contract(self.contract, f"contract of task {self.task_id}") if self.contract else None
@@ -109,7 +109,7 @@ class PlanproofAuditOperator(PlanproofProjectOperator, PlanproofSparkOperator):
 def read_inline_contract(given: ContractForm, where: str) -> Contract:
     """The contract that a DAG file wrote down. Raises `ProjectError` and `ContractError`."""
     from planproof.contract import Contract
-    from planproof.project.reads import parse_contract
+    from planproof.project.contracts import parse_contract
 
     if isinstance(given, Contract):
         return given

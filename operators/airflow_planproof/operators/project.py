@@ -1,7 +1,4 @@
-"""What the operators share that are about the models of a compiled dbt project.
-
-From what a task was given to what planproof's core wants.
-"""
+"""What the operators about a compiled dbt project share: from what a task was given to what planproof's core wants."""
 
 from __future__ import annotations
 

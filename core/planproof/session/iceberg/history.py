@@ -1,8 +1,5 @@
-"""What others have done to a change right after its commit, by the snapshots that the table has then.
-
-A snapshot that an open change of an Iceberg table has made.
-
-The data files of a snapshot of an Iceberg table, where each holds the table's own columns under their names.
+"""What others have done to a change of an Iceberg table right after its commit, by the snapshots that the table has
+then; and the data files of a snapshot, where each holds the table's own columns under their names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""A snapshot of an Iceberg table, as Iceberg's own metadata and manifests describe it; no data file is opened.
-
-One table by the catalog in which it stands: loaded past every cache, and put behind a staged name.
+"""A snapshot of an Iceberg table, as Iceberg's own metadata and manifests describe it; no data file is opened. The
+table is loaded past every cache, and put behind a staged name.
 """
 
 from __future__ import annotations
