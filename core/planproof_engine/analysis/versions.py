@@ -29,17 +29,18 @@ _SINCE = {
     "parameters in any case": "4.1",  # mask('a', UPPERCHAR => 'Q'), whose parameter is `upperChar`
     "recursion as it is": "4.1",  # several references to itself; no UNION that drops rows
     "timestamps plus NULL": "4.1",
-    "SQL functions in arguments of table functions": "4.1",
+    "SQL functions in arguments of table functions": "4.3",
     "generators looked for in grouping sets": "4.1",
-    "metadata of files over projections": "4.1",  # t._metadata FROM files AS t (a, b)
+    "metadata of files over projections": "4.2",  # t._metadata FROM files AS t (a, b)
     "escape character of a function": "4.0",  # like(a, b, '/'): of the grammar alone before
     "unpivoted values of any types": "4.1",  # UNPIVOT ((a, b) FOR ..) without INCLUDE NULLS
+    "GROUP BY the positions of whole numbers": "4.1",  # SELECT 3 .. GROUP BY ROLLUP (1): grouped by the 1 before
     "computed keys by name": "4.1",  # ORDER BY `(a + 1)` after GROUP BY CUBE (a + 1)
     "session_user without parentheses": "4.0",
     "current_time without parentheses": "4.1",
     "localtime without parentheses": "4.3",
     "a schema of builtin functions": "4.2",  # builtin.upper('a')
-    "a schema of temporary views": "4.2",  # session.v; of 4.1 and 4.2 it is taken to be as of functions
+    "a schema of temporary views": "4.2",  # session.v
     "aliases of keys as what they name": "4.2",  # SELECT a AS n .. GROUP BY a, ROLLUP (n)
     "names inside of grouping sets": "4.2",  # GROUP BY CUBE (struct(a AS x))
     "sorting grouping sets by what is not shown": "4.2",  # SELECT count(*) .. GROUP BY CUBE (a) ORDER BY a

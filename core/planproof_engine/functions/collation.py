@@ -136,7 +136,7 @@ def _find_strongest(levels: Iterable[int | None]) -> int:
 
 def _meet(strings: Sequence[dt.String | None], strengths: Sequence[int | None], conf: Conf) -> dt.String | None:
     """The collation at which strings meet; None where they stay as they are."""
-    unknown = DEFAULT if conf.before("4.1") else None
+    unknown = DEFAULT if conf.before("4.2") else None
     levels = [unknown if level is None else level for level in strengths]
     if None in levels:
         return None
@@ -298,11 +298,11 @@ def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: 
 
 
 def collate_shared(function: str, args: Sequence[Expr], conf: Conf) -> list[Expr]:
-    """As `collate_arguments`, of a comparison of a value that Spark computes once for two places (`With`): before 4.1
+    """As `collate_arguments`, of a comparison of a value that Spark computes once for two places (`With`): before 4.2
     what stands for it there insists on no collation."""
     value, other = args
     kind, target = value.type, other.type
-    if not (conf.before("4.1") and isinstance(kind, dt.String) and isinstance(target, dt.String) and kind != target):
+    if not (conf.before("4.2") and isinstance(kind, dt.String) and isinstance(target, dt.String) and kind != target):
         return collate_arguments(function, args, conf)
     if strength(other) == DEFAULT:
         raise _open(function)

@@ -29,7 +29,7 @@ _SINCE = {
     "variant path": "4.1",  # v:a.b[0]
     "EXECUTE IMMEDIATE of expressions": "4.1",
     "trimming collations": "4.1",  # UTF8_BINARY_RTRIM
-    "schema of a table function": "4.1",
+    "schema of a table function": "4.2",
     "TIME": "4.1",  # the type and its literal
     "grouping in pipe SELECT": "4.2",
     "pipe DROP of fields": "4.2",

@@ -1,5 +1,5 @@
-"""What three Sparks answer: the columns of a query, or the condition by which they refuse it. Answers of Spark 3.5.9,
-4.0.5 and 4.3.0, under ANSI, which tests/engine/versions/answers.py asks for."""
+"""What five Sparks answer: the columns of a query, or the condition by which they refuse it. Answers of Spark 3.5.9,
+4.0.5 and 4.3.0, and where these differ of 4.1.4 and 4.2.1. ANSI is on. tests/engine/versions/answers.py asks."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def main() -> None:
 def _fold(by_version: dict[str, str | None]) -> Any:
     """One answer where all Sparks that are asked agree."""
     several = set(by_version.values())
-    return several.pop() if len(several) == 1 and len(by_version) == len(ASKED) else dict(sorted(by_version.items()))
+    return several.pop() if len(several) == 1 and by_version.keys() == set(ASKED) else dict(sorted(by_version.items()))
 
 
 if __name__ == "__main__":

@@ -59,9 +59,7 @@ def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.N
         return isinstance(part, Call) and is_called(part, calls.named) and _find_round(part, made, calls) > taken
 
     old, new = (output_name(_trim(item.child, kept)) for kept in (lambda _: False, waits))
-    if old != new and not conf.before("4.1") and conf.before("4.3"):
-        raise Unknown("the name of an item beside a generator")
-    return evolve(item, name=old if conf.before("4.3") else new)
+    return evolve(item, name=old if conf.before("4.2") else new)
 
 
 def _trim(expr: Expr, kept: Callable[[Expr], bool]) -> Expr:

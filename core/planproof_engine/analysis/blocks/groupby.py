@@ -177,7 +177,7 @@ class _Clause:
             return 0
         if is_position(node) and self.ctx.conf.group_by_ordinal:
             item = self.items[int(node.text) - 1]
-            return item.id if isinstance(item, Alias) and not _is_integer(item.child) else 0
+            return item.id if isinstance(item, Alias) and not self._is_kept(item.child) else 0
         named = [a for a in map(self._find_alias, node.find_all(q.Column)) if a is not None]
         # Within an expression it is kept, too: no item is found in that.
         return 0 if not named else named[0].id if name_parts(node) else -1
@@ -237,13 +237,12 @@ class _Clause:
             text = f"GROUP BY {at} refers to an expression that contains an aggregate function."
             raise self.ctx.env.make_error("GROUP_BY_POS_AGGREGATE", text, node)
         refuse_group(chosen, node, self.ctx.env)
-        # An older Spark keeps the position of a whole number, which it would take for a position in turn.
-        kept = _is_integer(chosen) and self.ctx.lacks("aliases of keys as what they name")
-        return Literal(at, dt.INT, str(at)) if kept else chosen
+        return Literal(at, dt.INT, str(at)) if self._is_kept(chosen) else chosen
 
-
-def _is_integer(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type == dt.INT
+    def _is_kept(self, chosen: Expr) -> bool:
+        """An older Spark keeps the position of a whole number, which it would take for a position in turn."""
+        whole = isinstance(chosen, Literal) and chosen.type == dt.INT
+        return whole and self.ctx.lacks("GROUP BY the positions of whole numbers")
 
 
 def find_aggregate(expr: Expr) -> Call | None:

@@ -184,9 +184,9 @@ def _has_repeated_sets(sets: Sets | None) -> bool:
 
 def _filter_by_time_window(condition: q.Node, node: q.Node, plan: Plan, ctx: Context) -> Plan | None:
     """HAVING with a time window over what is selected: `TimeWindowing` puts that between it and the Aggregate, as the
-    first column, and what is above is a filter like WHERE. None for any other; what a sort does above is not known, nor
-    since when: 4.0 refuses it with an internal error."""
-    if not isinstance(node, q.Block) or node.order is not None or node.sort is not None or ctx.conf.before("4.3"):
+    first column, and what is above is a filter like WHERE. None for any other; what a sort does above is not known. 4.0
+    refuses it with an internal error."""
+    if not isinstance(node, q.Block) or node.order is not None or node.sort is not None or ctx.conf.before("4.1"):
         return None
     output = Context(ctx.env, Scope(plan.output, (), None, ctx.conf.case_sensitive), clause="WHERE")
     try:

@@ -137,10 +137,8 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     if not is_foldable(value):
         said = f"Literal expressions required for pivot values, found {pretty(value)}."
         raise ctx.env.make_error("NON_LITERAL_PIVOT_VALUES", said, node)
-    if not ctx.conf.before("4.0") and ctx.conf.before("4.3") and is_of_now(value):
-        if ctx.conf.before("4.1"):
-            raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
-        raise ctx.env.make_unknown("a PIVOT value as of now", node)
+    if not ctx.conf.before("4.0") and ctx.conf.before("4.1") and is_of_now(value):
+        raise ctx.env.make_error("INTERNAL_ERROR", f"Cannot evaluate expression: {pretty(value)}.", node)
     members = _split_value(value, keys)
     if members is None:
         text = f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.'
@@ -243,13 +241,10 @@ def _compute_text(value: Expr, conf: Conf) -> str | None:
     return find_text(value)
 
 
-def _find_value_type(types: Sequence[dt.DataType], node: q.Node, env: Environment) -> dt.DataType | None:
-    """The type at which values meet (`UnpivotTypeCoercion`). In 4.3 it is that with ANSI off: a BIGINT beside a FLOAT
-    becomes a FLOAT, and up to 4.1 a DOUBLE. Of 4.2 it is not known."""
-    old, new = (find_wider_without_strings(types, c) for c in (env.conf, evolve(env.conf, ansi=False)))
-    if old != new and env.conf.before("4.3") and not env.conf.before("4.2"):
-        raise env.make_unknown("a FLOAT beside a whole number in UNPIVOT", node)
-    return old if env.conf.before("4.3") else new
+def _find_value_type(types: Sequence[dt.DataType], env: Environment) -> dt.DataType | None:
+    """The type at which values meet (`UnpivotTypeCoercion`). Since 4.2 it is that with ANSI off: a BIGINT beside a
+    FLOAT becomes a FLOAT, where it became a DOUBLE."""
+    return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else evolve(env.conf, ansi=False))
 
 
 def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -268,7 +263,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         raise env.make_error("UNPIVOT_VALUE_SIZE_MISMATCH", said, node)
     targets = []
     for at, name in enumerate(names):
-        target = _find_value_type([members[at].type for members in sets], node, env)
+        target = _find_value_type([members[at].type for members in sets], env)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             said = f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})]."

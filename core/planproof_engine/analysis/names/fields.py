@@ -26,7 +26,7 @@ from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
-from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.origin import AnalysisError, Origin
 from planproof_engine.records import evolve
 
 
@@ -92,7 +92,7 @@ class Fields:
             return self.extract_item(expr, self._make_key(name, given, origin), origin)
         if isinstance(given, dt.Array):
             return self.extract_item(expr, _make_text(name), origin)
-        if given == dt.VOID and not self._conf.before("4.1"):
+        if given == dt.VOID and not self._conf.before("4.2"):
             return self._extract_from_null(expr, _make_text(name))
         raise _make_base_error(expr, origin)
 
@@ -103,12 +103,10 @@ class Fields:
         return dt.Struct(tuple(dt.StructField(*column) for column in expr.function.columns(expr.args, self._conf)))
 
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
-        """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
-        rejects it; of 4.1 it is not known."""
+        """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. An older
+        one rejects it."""
         if isinstance(expr, Variable):
             raise _make_base_error(expr, None)  # `ResolveLambdaVariables` knows no part of NULL.
-        if self._conf.before("4.2"):
-            raise Unknown("a part of NULL")
         return Alias(Literal(None, dt.VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
 
     def _make_key(self, name: str, given: dt.Map, origin: Origin | None) -> Expr:
@@ -137,7 +135,7 @@ class Fields:
         name = "getarrayitem" if isinstance(given, dt.Array) else "getmapvalue" if isinstance(given, dt.Map) else None
         function = self._registry.find(name) if name else None
         if function is None or given == dt.VARIANT:
-            if given == dt.VOID and not self._conf.before("4.1"):
+            if given == dt.VOID and not self._conf.before("4.2"):
                 return self._extract_from_null(expr, key)
             raise _make_base_error(expr, origin)
         try:
