@@ -112,6 +112,18 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert f"{database}.db" in recovered.stdout
 
 
+def test_a_database_that_is_not_there_is_made_as_dbt_makes_it(project, spark, database):
+    (project / "models" / "stg.sql").write_text(
+        "{{ config(schema='new', materialized='table') }} select 1L id, 2 total"
+    )
+    try:
+        ran = invoke(project, "run", "--select", "stg")
+        assert ran.exit_code == 0, ran.output
+        assert spark.table(f"{database}_new.stg").collect() == [(1, 2)]
+    finally:
+        spark.sql(f"drop database if exists {database}_new cascade")
+
+
 def test_a_path_is_audited_against_an_inline_contract(project, spark, tmp_path):
     spark.sql("select 1L as id, cast(null as string) as note").write.parquet(str(tmp_path / "files"))
     (tmp_path / "c.yml").write_text("columns: [{name: id, type: bigint, nullable: false}, {name: note, type: string}]")

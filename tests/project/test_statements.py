@@ -19,12 +19,17 @@ class Recorded:
 
     def __init__(self, grants=(), exists=True, outcome="published"):
         self.said, self.forgotten, self.grants, self.exists, self.outcome = [], [], grants, exists, outcome
+        self.databases = {"`shop`"}
 
     def rows(self, sql):
         self.said.append(sql)
         if "broken" in sql:
             raise AnalysisError("TABLE_OR_VIEW_NOT_FOUND", "there is no table")
         return list(self.grants) if sql.startswith("show grants") else []
+
+    def database_location(self, name):
+        if name not in self.databases:
+            raise AnalysisError("SCHEMA_NOT_FOUND", f"The schema {name} cannot be found.")
 
     def registered_table(self, name):
         return object() if self.exists else None
@@ -72,6 +77,21 @@ def test_hooks_and_grants_stand_where_dbt_has_them(dbt_manifest):
         "drop view v",
     ]
     assert recorded.forgotten == [said for said in recorded.said if not said.startswith("publish")]
+
+
+def test_a_database_that_is_not_there_is_made_first(dbt_manifest):
+    manifest = dbt_manifest({"mart": {"sql": "select 1 as id"}, "other": {"sql": "select 2 as id"}})
+    manifest["nodes"]["operation.shop.b"] = operation("b", "on-run-start", "set a = 1", 0)
+    recorded = Recorded()
+    recorded.databases = set()
+    ran(manifest, recorded)
+    assert recorded.said[:2] == ["create database if not exists `shop`", "set a = 1"]
+    # Where a project says itself how it is made, only dbt does it.
+    manifest["macros"] = {"macro.shop.own": {"name": "spark__create_schema", "package_name": "shop"}}
+    recorded = Recorded()
+    recorded.databases = set()
+    ran(manifest, recorded)
+    assert recorded.said == ["set a = 1", "publish shop.mart", "publish shop.other"]
 
 
 def test_what_a_relation_grants_beyond_its_config_is_revoked(dbt_manifest):

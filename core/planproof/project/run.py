@@ -157,7 +157,8 @@ def run_project(
     as dbt stores it, and the rows of a table that was left as it is are counted. `starting` is told each model in the
     thread that runs it, `finished` each report in the calling thread; where `finished` raises, no further model is
     begun. `around` runs the hooks and grants of the models and of the project. Raises `ProjectError` before anything
-    runs, and `SparkFailure` for an on-run-start hook; a model that cannot run is a report with the outcome `failed`.
+    runs, and `SparkFailure` for an on-run-start hook, or a database that is missing and cannot be made; a model that
+    cannot run is a report with the outcome `failed`.
     """
     conf = session.conf if session is not None else None
     models = {node.unique_id: node.model(overrides=overrides, conf=conf) for node in nodes}
@@ -174,6 +175,8 @@ def run_project(
         return one.publish(node, models[node.unique_id])
 
     if around is not None:
+        if not _has_own_create_schema(project):
+            around.create_databases(model.name for model in models.values())
         around.run(project.on_run, "on-run-start")
     with ThreadPoolExecutor(threads, "planproof") if threads > 1 else _CallingThread() as pool:
         running: dict[Future[Report], ProjectNode] = {}
@@ -193,6 +196,13 @@ def run_project(
     if ending is not None and finished is not None:
         finished(ending)
     return [*reports, ending] if ending is not None else reports
+
+
+def _has_own_create_schema(project: Project) -> bool:
+    """Whether a macro of the project's, or of a package, says where dbt makes databases: only dbt runs it."""
+    names = ("create_schema", "spark__create_schema")
+    macros = (m for m in project.macros.values() if isinstance(m, Mapping))
+    return any(m.get("name") in names and m.get("package_name") not in ("dbt", "dbt_spark") for m in macros)
 
 
 @record(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
+from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.records import record
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")
@@ -132,6 +132,15 @@ class Around:
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:
                 self._run_statement(drop_terminators(hook.sql).strip(), f"the {moment}")
+
+    def create_databases(self, relations: Iterable[str]) -> None:
+        """Makes the databases of these relations that are not there yet, as dbt does first. Raises `SparkFailure`."""
+        for database in sorted({split_name(relation)[:-1] for relation in relations} - {()}):
+            name = quote_parts(database)
+            try:
+                self.session.database_location(name)
+            except AnalysisError:
+                self._run_statement(f"create database if not exists {name}", f"making the database {name}")
 
     def grant(self, relation: str, wanted: Mapping[str, Sequence[str]], existed: bool) -> None:
         """Gives the relation the grants that its model asks for, and no others. Raises `SparkFailure`."""

@@ -39,6 +39,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     :param materialized: `table` or `incremental`.
     :param incremental_strategy: `append` or `insert_overwrite`.
     :param partition_by: the columns by which the table is partitioned.
+    :param file_format: `parquet`, `iceberg` or `delta`; the last two need a Spark that has them.
     :param project_dir: a dbt project whose profile sets Spark up; without one Spark starts with its own defaults.
     :param profiles_dir: where profiles.yml is; by default where dbt looks for it.
     :param target: the profile's target.
@@ -72,6 +73,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         materialized: str = "table",
         incremental_strategy: str = "append",
         partition_by: Sequence[str] = (),
+        file_format: str = "parquet",
         project_dir: str | None = None,
         profiles_dir: str | None = None,
         target: str | None = None,
@@ -89,6 +91,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         self.materialized = materialized
         self.incremental_strategy = incremental_strategy
         self.partition_by = tuple(partition_by)
+        self.file_format = file_format
         self.project_dir = project_dir
         self.profiles_dir = profiles_dir
         self.target = target
@@ -131,6 +134,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             materialized=self.materialized,
             incremental_strategy=self.incremental_strategy,
             partition_by=self.partition_by,
+            file_format=self.file_format,
         )
 
     def _publish(self, work: SparkWork[list[Report]], request: Request, model: Model, context: Context) -> Report:
