@@ -5,7 +5,7 @@ What runs in Spark's workers is `planproof_engine.functions.nested`, which loads
 
 from __future__ import annotations
 
-from planproof_engine.expr import Lambda
+from planproof_engine.expr import Call, Lambda, Variable
 from planproof_engine.expr.function import ALWAYS, Coerce, Many, Signature
 from planproof_engine.functions.declared import DeclarationError, Function, calls_declared
 from planproof_engine.functions.registry import RegistrationError, Registry, builtin

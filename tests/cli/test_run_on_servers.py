@@ -137,12 +137,14 @@ def test_an_interrupted_run_leaves_nothing_half_done(tmp_path: Path, threads: st
         [*command, "run", *place, *given], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
     ) as ran:
         assert ran.stderr is not None
+        said = ""
         for line in ran.stderr:
+            said += line
             if "1 of 2 START table default.kept" in line:
                 break
         time.sleep(10)
         ran.send_signal(signal.SIGINT)
-        said = ran.stderr.read()
+        said += ran.stderr.read()
     assert ran.returncode == 130, said
     assert "interrupted: no further model was begun" in said
     assert "2 of 2 START" not in said

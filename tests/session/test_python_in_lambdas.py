@@ -61,13 +61,13 @@ SHAPES: tuple[Callable[[Product], str], ...] = (
     lambda m: f"forall(items, i -> {m('i.price', 'rate')} > 10 or i is null)",
     lambda m: f"zip_with(xs, array(1D, null, 3D), (x, y) -> {m('x', 'y')} + y)",
     lambda m: f"transform(orders, o -> transform(o.items, i -> {m('i.price', 'o.rate')} + rate))",
-    lambda m: (
-        f"transform(orders, (o, n) -> transform(o.items, (i, k) -> {m('i.price', 'double(n + k)')} + o.rate + n))"
-    ),
     lambda m: f"transform(orders, o -> size(filter(o.items, i -> {m('i.price', 'o.rate')} > rate)))",
     lambda m: f"transform(filter(xs, x -> {m('x', 'rate')} > 1), x -> {m('x', 'x * 2')} + x)",
     lambda m: f"transform(xs, x -> {m('x', 'rate')} + aggregate(ys, 0, (a, y) -> a + coalesce(y, 0)) + x)",
 )
+
+CAPTURED = "transform(orders, (o, n) -> transform(o.items, (i, k) -> {} + o.rate + n))"
+"""`n` is of the lambda around the one in which the function is called."""
 
 
 IN_LAMBDAS = pytest.mark.needs_spark("4.1", "Arrow functions, which Python functions in lambdas run as")
@@ -85,8 +85,11 @@ def source(spark: Any) -> Iterator[str]:
     spark.catalog.dropTempView("python_rows")
 
 
-def query(call: Product) -> str:
-    columns = ",\n".join(f"{shape(call)} as c{at}" for at, shape in enumerate(SHAPES))
+def query(call: Product, captured: bool) -> str:
+    shapes = [shape(call) for shape in SHAPES]
+    if captured:
+        shapes.append(CAPTURED.format(call("i.price", "double(n + k)")))
+    columns = ",\n".join(f"{shape} as c{at}" for at, shape in enumerate(shapes))
     return f"select id,\n{columns}\nfrom python_rows"
 
 
@@ -101,14 +104,25 @@ def test_the_rows_and_the_schema_are_those_of_sql_alone(
     guard: Guard, spark: Any, source: str, database: str, ansi: Any, name: str, on: bool
 ) -> None:
     ansi(on)
-    report = guard.publish(Model(f"{database}.t", query(called(name))))
+    captured = not guard.session.conf.before("4.3")
+    report = guard.publish(Model(f"{database}.t", query(called(name), captured)))
     assert report.error is None
     assert [f for f in report.findings if f.verdict is not Verdict.PROVED and f.code != "PP210"] == []
     assert report.outcome == "published"
-    native = spark.sql(query(lambda a, b: f"({a} * {b})"))
+    native = spark.sql(query(lambda a, b: f"({a} * {b})", captured))
     found = spark.table(f"{database}.t")
     assert [f.dataType.simpleString() for f in found.schema] == [f.dataType.simpleString() for f in native.schema]
     assert list(map(repr, found.orderBy("id").collect())) == list(map(repr, native.orderBy("id").collect()))
+
+
+@IN_LAMBDAS
+def test_what_an_older_spark_does_not_evaluate_is_refused_by_name(guard: Guard, source: str, database: str) -> None:
+    column = CAPTURED.format("times(i.price, double(n + k))")
+    report = guard.publish(Model(f"{database}.t", f"select {column} as c from {source}"))
+    if guard.session.conf.before("4.3"):
+        assert (report.outcome, [f.code for f in report.findings]) == ("rejected", ["PP223"])
+    else:
+        assert report.outcome == "published"
 
 
 @IN_LAMBDAS

@@ -18,6 +18,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.python_functions import (
     ALWAYS,
     ANY,
+    Call,
     CannotLower,
     Coerce,
     Function,
@@ -27,6 +28,7 @@ from planproof_engine.python_functions import (
     RegistrationError,
     Registry,
     Signature,
+    Variable,
     builtin,
     calls_declared,
     lower,
@@ -85,6 +87,8 @@ class Functions:
             raise CannotLower(
                 "PP220", f"planproof cannot keep the model's schema around a Python function: {said}", None
             )
+        if logical.conf.before("4.3"):
+            _refuse_captured(again, found)
         self._register(found)
         return again, found
 
@@ -119,6 +123,24 @@ def _signature(call: ListCall) -> Signature:
     returns = call.level.type
     python = call.level.all_applications
     return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False, spark=python)
+
+
+def _refuse_captured(lowered: LogicalPlan, found: Lowered) -> None:
+    """Refuses an argument of a call in which a lambda reads the variable of a lambda around it: before 4.3 Spark does
+    not take the function out of such a projection (`ExtractPythonUDFs`), and fails when it comes to evaluate it."""
+    names = {call.name for call in found.calls}
+    calls = (e for e in lowered.root.all_expressions() if isinstance(e, Call) and e.function.name in names)
+    outer = (e for call in calls for e in call.walk() if isinstance(e, Lambda))
+    if any(_reads(inner, e.parameters) for e in outer for inner in e.body.walk() if isinstance(inner, Lambda)):
+        said = (
+            "Spark evaluates no Python function in a lambda within a lambda, where an argument reads the outer one's "
+            "variable; Spark 4.3 does"
+        )
+        raise CannotLower("PP223", said, None)
+
+
+def _reads(body: Lambda, variables: Sequence[Variable]) -> bool:
+    return any(e in variables for e in body.walk() if isinstance(e, Variable))
 
 
 def find_broken_declaration(failure: SparkFailure) -> Finding | None:
