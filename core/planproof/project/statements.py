@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from planproof.session.absence import NOT_THERE
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -139,8 +140,10 @@ class Around:
             name = quote_parts(database)
             try:
                 self.session.database_location(name)
-            except AnalysisError:
-                self._run_statement(f"create database if not exists {name}", f"making the database {name}")
+            except AnalysisError as error:
+                # Who may not look at a database may still be one who publishes to it.
+                if error.condition in NOT_THERE:
+                    self._run_statement(f"create database if not exists {name}", f"making the database {name}")
 
     def grant(self, relation: str, wanted: Mapping[str, Sequence[str]], existed: bool) -> None:
         """Gives the relation the grants that its model asks for, and no others. Raises `SparkFailure`."""
