@@ -142,8 +142,10 @@ class Environment:
     def make_unknown(self, construct: str, node: q.Node) -> Unknown:
         return Unknown(construct, self.origin(node))
 
-    def make_error(self, condition: str, message: str, node: q.Node) -> AnalysisError:
-        return AnalysisError(condition, message, self.error_origin(node))
+    def make_error(self, condition: str, message: str, node: q.Node, by_rule: bool | None = None) -> AnalysisError:
+        error = AnalysisError(condition, message, self.error_origin(node))
+        error.by_rule = by_rule
+        return error
 
     def make_error_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
         """The error at a place in the text; at `node` where the place is not known."""

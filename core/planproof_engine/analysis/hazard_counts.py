@@ -223,7 +223,7 @@ def reads_one(tree: q.Node, span: Span) -> bool:
     path = _find_path(tree, span) or []
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
     source = block.from_ if block is not None else None
-    if source is None or sum(1 for _ in source.find_all(q.Table)) != 1 or any(source.find_all(q.Query)):
+    if source is None or sum(1 for _ in source.find_all(q.Table)) != 1 or source.holds(q.Query):
         return False
     return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
 

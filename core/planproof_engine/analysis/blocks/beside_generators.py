@@ -48,7 +48,7 @@ def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.N
     if output_name(transform_up(item.child, _drop_aliases)) == output_name(item.child):
         return item
     named = {*list_called(nodes), *(() if conf.before("4.0") else ("between",))}
-    starred = any(any(node.find_all(q.Star)) for node in nodes)
+    starred = any(node.holds(q.Star) for node in nodes)
     calls = Calls(frozenset(named), conf.before("4.0"), starred)
     taken = min(count_rounds(g.call, {}, calls) for g in generators)
     made = {c.id: taken + 1 for g in generators for c in g.columns}

@@ -3,7 +3,7 @@ beside generators depend on it. Source: `ResolveFunctions`, `ResolveGroupingAnal
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
@@ -37,9 +37,9 @@ def waits_for_rules(expr: Expr, node: q.Node, ctx: Context) -> bool:
         return True
     between = not ctx.conf.before("4.0")  # It is a function since.
     return any(
-        any(part.find_all(q.Column, q.Query))
-        for part in _list_parts(node)
-        if (isinstance(part, q.Call) and not _is_of_parser(part)) or (between and isinstance(part, q.Between))
+        part.holds(q.Column, q.Query)
+        for part in node.find_all(q.Call, q.Between, outside=(q.Query,))
+        if (not _is_of_parser(part) if isinstance(part, q.Call) else between)
     )
 
 
@@ -54,14 +54,6 @@ def _is_changed(e: Expr, called: Collection[str]) -> bool:
 
 def _is_cast(e: Expr) -> bool:
     return isinstance(e, Cast) and not e.written
-
-
-def _list_parts(node: q.Node) -> Iterator[q.Node]:
-    """The expression and its parts, but for queries in it, which are resolved on their own."""
-    yield node
-    for child in node.children:
-        if not isinstance(child, q.Query):
-            yield from _list_parts(child)
 
 
 def _last_part(name: str) -> str:

@@ -202,9 +202,8 @@ class _Clause:
             return self._ordinal(int(node.text), node)
         star = _find_star(node)
         if star is not None:
-            error = self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
-            error.by_rule = False  # No rule expands it.
-            raise error
+            text = "Invalid usage of '*' in GROUP BY."  # No rule expands it.
+            raise self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star, by_rule=False)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):

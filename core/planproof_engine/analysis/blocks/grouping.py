@@ -150,9 +150,8 @@ def _refuse_renumbered(groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> 
 def _refuse_keys(groups: tuple[Expr, ...], sets: Sets | None, node: q.Node, ctx: Context) -> None:
     if sets is not None and contents(groups) & GENERATOR:
         if ctx.lacks("generators looked for in grouping sets"):
-            error = ctx.env.make_error("INTERNAL_ERROR", "A generator within grouping sets stays unresolved.", node)
-            error.by_rule = False
-            raise error
+            text = "A generator within grouping sets stays unresolved."
+            raise ctx.env.make_error("INTERNAL_ERROR", text, node, by_rule=False)
         refuse_generator(GENERATOR, "GROUP BY", node, ctx.env)
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.

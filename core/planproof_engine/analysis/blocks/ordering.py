@@ -315,7 +315,7 @@ class _Clause:
         """
         if error.condition == "FIELD_NOT_FOUND":
             sort_keys([node], self._make_output_context())
-        if self.block is None or not any(node.find_all(q.Query)):
+        if self.block is None or not node.holds(q.Query):
             return
         if self.block.over is None:
             self._refuse_unknown_names([node], self._list_written_columns(node))

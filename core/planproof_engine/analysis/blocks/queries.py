@@ -149,7 +149,7 @@ def _find_dangling_error(nodes: Iterable[q.Node], unknown: set[str], env: Enviro
         if not reads:
             continue
         for item in (*((child.where,) if child.where is not None else ()), *child.items):
-            if any(item.find_all(q.Star)) and not isinstance(drop_parentheses(item), q.Call):
+            if item.holds(q.Star) and not isinstance(drop_parentheses(item), q.Call):
                 text = "Invalid usage of '*' in Project."
                 return env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
             named = next(iter(item.find_all(q.Column)), None)

@@ -80,9 +80,8 @@ def bind_recursive_cte(
         step = cast_columns(step, _list_differing_types(step, types, env), env)
     elif not env.lacks("recursion as it is"):
         # `CheckAnalysis` says nothing of an UnionLoop, which then stays unresolved.
-        error = env.make_error("INTERNAL_ERROR", "The recursive step gives another number of columns.", cte)
-        error.by_rule = False
-        raise error
+        text = "The recursive step gives another number of columns."
+        raise env.make_error("INTERNAL_ERROR", text, cte, by_rule=False)
     both = build_set_operation("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
     return Recursion(itself, both, tuple(made))

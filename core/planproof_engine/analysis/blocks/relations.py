@@ -117,7 +117,7 @@ def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env:
 
 def _refuse_moment(version: q.Version, env: Environment) -> None:
     """Refuses what is no moment, before the table is looked for (`TimeTravelSpec.resolveTimestampExpression`)."""
-    if any(version.find_all(q.Query, q.Column)):
+    if version.holds(q.Query, q.Column):
         return
     moment = bind(version.at, Context(env, _make_scope((), env, None)))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
@@ -309,7 +309,7 @@ def find_count_error(
     if not names or not (is_of_typed(error) or error.condition in OF_TYPED_ROWS) or not isinstance(query, q.Select):
         return None
     items = query.items
-    if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
+    if len(items) == len(names) or any(item.holds(q.Star) for item in items):
         return None
     text = f"{len(names)} names for {len(items)} columns."
     return env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)

@@ -283,9 +283,7 @@ def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context
     aggregates = holds_aggregate(bound)
     if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if aggregates else "INTERNAL_ERROR"
-        error = ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having)
-        error.by_rule = False
-        raise error
+        raise ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having, by_rule=False)
     refuse_in_filter(bound, "WHERE", having, block, ctx.env)
     return Filter(cast_condition(bound, having, ctx.env), plan)
 

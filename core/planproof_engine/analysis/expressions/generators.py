@@ -5,7 +5,7 @@ Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
@@ -95,9 +95,7 @@ def _bind_arguments(node: q.Call, ctx: Context) -> None:
     for argument in node.arguments:
         if isinstance(argument, q.Star):
             text = "Invalid usage of '*' in a table function."
-            error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, argument)
-            error.by_rule = False
-            raise error
+            raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, argument, by_rule=False)
         if not isinstance(argument, (q.Lambda, q.Kwarg)):
             bind(argument, ctx)
 
@@ -113,17 +111,9 @@ def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
-        if any(find_call(inner, ctx) is not None for inner in _list_calls(argument)):
+        if any(find_call(inner, ctx) is not None for inner in argument.find_all(q.Call, outside=(q.Query,))):
             text = "A generator cannot stand inside another one."
             raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
-
-
-def _list_calls(node: q.Node) -> Iterator[q.Call]:
-    """The calls in an argument, outside of its subqueries."""
-    if isinstance(node, q.Call):
-        yield node
-    for child in () if isinstance(node, q.Query) else node.children:
-        yield from _list_calls(child)
 
 
 def find_call(node: q.Node, ctx: Context) -> q.Call | None:

@@ -5,7 +5,7 @@ Source: `TimeWindowing`, `SessionWindowing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from planproof_engine import types as dt
@@ -83,7 +83,9 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
     """The one time window that these parts of a query call, and a column for it."""
     if not _mentions_window(ctx.env.text):
         return None
-    made = list(dict.fromkeys(bind_plain_call(asked, ctx) for asked in _list_calls(parts)))
+    calls = (call for part in parts for call in part.find_all(q.Call, outside=(q.Query,)))
+    asked = (call for call in calls if isinstance(call.name, str) and call.name.lower() in NAMES)
+    made = list(dict.fromkeys(bind_plain_call(call, ctx) for call in asked))
     if len(made) > 1:
         text = "Multiple time/session window expressions would result in a cartesian product of rows."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1039", text, node)
@@ -93,14 +95,3 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
 @lru_cache(maxsize=4)
 def _mentions_window(text: str) -> bool:
     return "window" in text.lower()
-
-
-def _list_calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
-    """The calls in the parts that belong to no subquery of the block, in the order of the text."""
-    pending = [*parts][::-1]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() in NAMES:
-            yield node
-        if not isinstance(node, q.Query):
-            pending += [*node.children][::-1]

@@ -84,7 +84,7 @@ def refuse_frame(function: Signature, window: q.Window, ctx: Context, node: q.No
     definition = _find_definition(window, ctx, node)
     _refuse_unordered(function, definition, ctx, node)
     own = function.traits.frame
-    by_query = isinstance(node, q.Call) and any(map(_reads_query, node.arguments[1:2]))
+    by_query = isinstance(node, q.Call) and any(offset.holds(q.Query) for offset in node.arguments[1:2])
     if own is Frame.OFFSET and by_query and not ctx.conf.before("4.0"):
         # The frame is made of the subquery as it is written, and stays so when the subquery is resolved.
         raise _make_foreign_frame_error(function, ctx, node)
@@ -95,10 +95,6 @@ def refuse_frame(function: Signature, window: q.Window, ctx: Context, node: q.No
         raise _make_foreign_frame_error(function, ctx, node)
     if shown != own.value:
         raise _make_other_frame_error(shown, own.value, ctx, node)
-
-
-def _reads_query(node: q.Node) -> bool:
-    return any(True for _ in node.find_all(q.Query))
 
 
 def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:

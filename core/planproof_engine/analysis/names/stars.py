@@ -56,10 +56,8 @@ NO_STARS = (
 def refuse_star(star: q.Node, ctx: Context) -> None:
     """Refuses a star in a clause that takes none, and where only newer versions of Spark take one."""
     if ctx.clause in NO_STARS or ctx.lacks("stars outside of a SELECT list"):
-        error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
-        if ctx.clause in NO_STARS:
-            error.by_rule = False
-        raise error
+        by_rule = False if ctx.clause in NO_STARS else None
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star, by_rule)
 
 
 def expand_argument(star: q.Node, ctx: Context) -> list[Expr]:
