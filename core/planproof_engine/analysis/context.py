@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -13,7 +13,7 @@ from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Expr, Outer
+from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Span
 from planproof_engine.functions.registry import Registry
@@ -112,6 +112,12 @@ class Environment:
             at += 1
         return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
 
+    def make_scope(
+        self, columns: Sequence[Column] = (), outer: Scope | None = None, hidden: tuple[Column, ...] = ()
+    ) -> Scope:
+        """What these columns can be named by, compared as the session compares names."""
+        return Scope(tuple(columns), hidden, outer, self.conf.case_sensitive)
+
     def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
         return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
 
@@ -201,6 +207,10 @@ class Context:
 
     def within_lambda(self, lambdas: LambdaScope) -> Context:
         return evolve(self, lambdas=lambdas)
+
+    def over(self, columns: Sequence[Column]) -> Context:
+        """The context in which names mean these columns alone."""
+        return evolve(self, scope=self.env.make_scope(columns))
 
     def key(self, name: str) -> str:
         return self.scope.key(name)

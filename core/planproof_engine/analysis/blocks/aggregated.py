@@ -17,7 +17,7 @@ from planproof_engine.analysis.blocks.called import calls_function, waits_for_ru
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error, make_empty_scope
+from planproof_engine.analysis.names.scope import make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
     UNPRINTED,
@@ -35,21 +35,14 @@ from planproof_engine.expr import (
     fresh_id,
     is_aggregate,
 )
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical.nodes import (
-    Aggregate,
     Filter,
-    Generate,
-    Join,
-    Limit,
     Named,
     OneRow,
     Plan,
-    Scan,
-    SetOperation,
     Values,
 )
 from planproof_engine.records import evolve
@@ -141,23 +134,11 @@ def _read(plan: Plan) -> Hashable:
 
 def _own_values(node: Plan) -> Hashable:
     """What tells a node of a plan from others of its class, beside its expressions."""
-    found: Hashable = None
-    if isinstance(node, Scan):
-        found = node.relation
-    elif isinstance(node, Values):
+    if isinstance(node, Values):
         # Each reading of VALUES is another table to Spark (`LocalRelation`).
-        found = node.rows or node.call, *(c.id for c in node.output if node.call is None)
-    elif isinstance(node, Join):
-        found = node.kind
-    elif isinstance(node, SetOperation):
-        found = node.kind, node.all
-    elif isinstance(node, Limit):
-        found = node.what
-    elif isinstance(node, Generate):
-        found = node.outer
-    elif isinstance(node, Aggregate):
-        found = node.grouping_sets
-    return found
+        return node.rows or node.call, *(c.id for c in node.output if node.call is None)
+    own = ("relation", "kind", "all", "what", "outer", "grouping_sets")
+    return tuple(getattr(node, name, None) for name in own)
 
 
 @dataclass(slots=True)
@@ -283,7 +264,7 @@ class Aggregated:
         if any(ctx.key(column_of(i).name) == ctx.key(column.name) for i in self.items):
             return None
         parts = name_parts(_find_written(column, node, ctx))
-        found = ctx.env.fields.resolve(parts, make_empty_scope(ctx.scope.outer, ctx.conf)) if parts else None
+        found = ctx.env.fields.resolve(parts, ctx.env.make_scope(outer=ctx.scope.outer)) if parts else None
         return found[0] if found is not None else None
 
     def _find_shown(self, column: Column, node: q.Node, ctx: Context) -> Column:
@@ -320,7 +301,7 @@ class Aggregated:
         self.extended |= having and computed is None
         return computed or e
 
-    def refuse_behind_grouping(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> None:
+    def refuse_behind_grouping(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """What ORDER BY cannot reach where HAVING reads a `grouping(..)`: a projection then stands between them
         (`ResolveGroupingAnalytics.tryResolveHavingCondition`)."""
         shown = {column_of(i).id for i in self.items}
@@ -432,7 +413,7 @@ def _is_of_root(column: Column, subquery: Subquery) -> bool:
 def _list_outside(expr: Expr) -> Iterator[Expr]:
     """What stands outside of aggregate functions, but for the arguments of `grouping`."""
     yield expr
-    if not isinstance(expr, Call) or expr.function.category is not Category.AGGREGATE or is_grouping(expr):
+    if not is_aggregate(expr) or is_grouping(expr):
         for child in expr.children:
             yield from _list_outside(child)
 
@@ -453,9 +434,8 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
 
 def make_missing_output_error(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
-    output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
     named = _find_written(column, node, ctx)
-    return make_unresolved_error(name_parts(named) or (column.name,), evolve(ctx, scope=output), named)
+    return make_unresolved_error(name_parts(named) or (column.name,), ctx.over([*map(column_of, items)]), named)
 
 
 def _find_written(column: Column, node: q.Node, ctx: Context) -> q.Node:

@@ -31,6 +31,7 @@ from planproof_engine.expr import (
     Literal,
     ScalarSubquery,
     Window,
+    is_coerced,
 )
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
@@ -105,7 +106,7 @@ def _count_halves(expr: Expr, made: Mapping[int, int], calls: Calls) -> int:
     if isinstance(expr, Call) and is_called(expr, calls.named) and not is_made_anew(expr):
         return _count_halves_of_call(expr, made, calls)
     if isinstance(expr, Literal):
-        return 2 * _is_cast(expr)
+        return 2 * is_coerced(expr)
     inner = max((_count_halves(child, made, calls) for child in expr.children), default=0)
     if isinstance(expr, Cast):
         return max(inner, 2 * (not expr.written or _needs_zone(expr.child.type, expr.type, calls.one_by_one)))
@@ -130,7 +131,7 @@ def _find_round(call: Call, made: Mapping[int, int], calls: Calls) -> int:
 def _count_halves_of_call(call: Call, made: Mapping[int, int], calls: Calls) -> int:
     """A call that waits for its arguments as they were written, and then for what rules do to it: casts that coercion
     adds, time zones of these, and lambdas."""
-    cast = [*filter(_is_cast, call.args)]
+    cast = [*filter(is_coerced, call.args)]
     made_in = _find_round(call, made, calls)
     if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast if isinstance(a, Cast)):
         return 2 * made_in + 4
@@ -141,13 +142,6 @@ def _count_halves_of_call(call: Call, made: Mapping[int, int], calls: Calls) -> 
         any(isinstance(a, Lambda) for a in call.args) or call.function.name == "array_sort"
     )  # Without a lambda it has its own.
     return 2 * made_in + (2 if cast or mixed or compares or _is_zoned(call) else 1)
-
-
-def _is_cast(expr: Expr) -> bool:
-    """Whether type coercion casts it; of a NULL only the type is left."""
-    if isinstance(expr, Literal):
-        return expr.value is None and expr.type != dt.VOID
-    return isinstance(expr, Cast) and not expr.written
 
 
 def _is_zoned(call: Call) -> bool:

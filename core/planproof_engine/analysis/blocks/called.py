@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
-from planproof_engine.expr import Call, Cast, Expr, InSubquery, Literal
+from planproof_engine.expr import Call, Expr, InSubquery, is_coerced
 from planproof_engine.functions.names import OF_GRAMMAR, OF_PARSER
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.sql import nodes as q
@@ -45,15 +44,9 @@ def waits_for_rules(expr: Expr, node: q.Node, ctx: Context) -> bool:
 
 def _is_changed(e: Expr, called: Collection[str]) -> bool:
     """Whether a rule casts it, makes it anew, or finds a function where only a name stands (`current_date`)."""
-    if isinstance(e, Literal):
-        return e.value is None and e.type != dt.VOID
     if isinstance(e, InSubquery):
-        return any(map(_is_cast, e.values)) or any(map(_is_cast, e.plan.expressions))
-    return _is_cast(e) or (isinstance(e, Call) and (is_made_anew(e) or not (e.args or is_called(e, called))))
-
-
-def _is_cast(e: Expr) -> bool:
-    return isinstance(e, Cast) and not e.written
+        return any(map(is_coerced, (*e.values, *e.plan.expressions)))
+    return is_coerced(e) or (isinstance(e, Call) and (is_made_anew(e) or not (e.args or is_called(e, called))))
 
 
 def _last_part(name: str) -> str:

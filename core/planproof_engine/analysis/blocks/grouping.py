@@ -15,13 +15,12 @@ from planproof_engine.analysis.blocks.aggregated import (
     plain_outer_columns,
 )
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
-from planproof_engine.analysis.blocks.groupby import Sets, group_expressions
+from planproof_engine.analysis.blocks.groupby import Sets, columns_outside, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below
-from planproof_engine.analysis.names.scope import Scope, make_empty_scope
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     WINDOW,
@@ -187,7 +186,7 @@ def _filter_by_time_window(condition: q.Node, node: q.Node, plan: Plan, ctx: Con
     refuses it with an internal error."""
     if not isinstance(node, q.Block) or node.order is not None or node.sort is not None or ctx.conf.before("4.1"):
         return None
-    output = Context(ctx.env, Scope(plan.output, (), None, ctx.conf.case_sensitive), clause="WHERE")
+    output = Context(ctx.env, ctx.env.make_scope(plan.output), clause="WHERE")
     try:
         below, output = add_time_window_below([condition], node, plan, output)
         bound = bind(condition, output) if output.time_windows else None
@@ -208,13 +207,13 @@ def _bind_having(
         # Windows are computed above HAVING, but over grouping sets it is resolved together with them
         # (`tryResolveHavingCondition`). An item that only repeats an alias on its left is the same column.
         found[:] = {a.id: a for a in found if sets is not None or not holds_window(a.child)}.values()
-    ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
+    ctx = evolve(ctx, clause="HAVING", shown=ctx.env.make_scope())
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     try:
         bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     except AnalysisError as error:
-        raise _find_unresolved(error, node, scope, over, ctx) or error from None
+        raise _find_unresolved(error, node, over, ctx) or error from None
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _refuse_aggregate_windows(bound, over, node, ctx)
@@ -232,16 +231,14 @@ def _bind_having(
     return cast_condition(settled, node, ctx.env)
 
 
-def _find_unresolved(
-    error: AnalysisError, node: q.Node, scope: Scope, over: Aggregated, ctx: Context
-) -> Exception | None:
+def _find_unresolved(error: AnalysisError, node: q.Node, over: Aggregated, ctx: Context) -> Exception | None:
     """The error for a name that means several columns of the input: it counts as not found in HAVING."""
     if error.condition != "AMBIGUOUS_REFERENCE":
         return None
-    output = Scope(tuple(map(column_of, over.items)), (), None, scope.case_sensitive)
+    output = ctx.over([*map(column_of, over.items)])
     for parts, named in ((name_parts(n), n) for n in node.find_all(q.Column, q.Dot)):
-        if parts and len(ctx.scope.find_matches(parts)[0]) > 1 and not output.find_matches(parts)[0]:
-            return make_unresolved_error(parts, evolve(ctx, scope=output), named)
+        if parts and len(ctx.scope.find_matches(parts)[0]) > 1 and not output.scope.find_matches(parts)[0]:
+            return make_unresolved_error(parts, output, named)
     return None
 
 
@@ -348,12 +345,3 @@ def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]
             yield from (c for a in expr.call.children for c in columns_outside(a))
     for child in children:
         yield from _find_ungrouped(child, keys)
-
-
-def columns_outside(expr: Expr) -> Iterator[Column]:
-    """The columns that stand outside of aggregate functions and of `grouping(..)`."""
-    if isinstance(expr, Column):
-        yield expr
-    elif not is_aggregate(expr) and not is_grouping(expr):
-        for child in expr.children:
-            yield from columns_outside(child)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.beside_generators import rename_item
-from planproof_engine.analysis.blocks.groupby import has_column_outside
+from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
@@ -175,7 +175,7 @@ def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Seq
         if error.condition in OF_AGGREGATES:
             raise_first(find_errors(node, ctx), error)
             _bind_others(node, behind, ctx)
-            if not grouped and any(map(has_column_outside, before)):
+            if not grouped and any(any(columns_outside(item)) for item in before):
                 text = "The query does not include a GROUP BY clause, and an item names a column as it is."
                 raise ctx.env.make_error("MISSING_GROUP_BY", text, node) from None
         raise

@@ -79,7 +79,7 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
     hidden = left[1].hidden + right[1].hidden
     condition = None
     if on is not None:
-        both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
+        both = env.make_scope(left[1].columns + right[1].columns, outer, hidden)
         bound = _bind_on(on, Context(env, both, clause="JOIN"))
         refuse_generator(content(bound), "JOIN", on, env)
         condition = _require_boolean(bound, on, env)
@@ -89,7 +89,7 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
         hidden = left[1].hidden
     by_id = {c.id: c for c in plan.output}
     hidden = tuple(by_id.get(c.id, c) for c in hidden)
-    return plan, Scope(_refresh_columns(left, right, plan), hidden, outer, env.conf.case_sensitive)
+    return plan, env.make_scope(_refresh_columns(left, right, plan), outer, hidden)
 
 
 def _bind_on(on: q.Node, ctx: Context) -> Expr:
@@ -234,7 +234,7 @@ def _project_merged(
     ids = {c.id for c in shown}
     kept = tuple(c for c in (*carried, *hidden) if c.id not in ids)
     plan = Project((*items, *kept), child) if kept else Project(tuple(items), child)
-    return plan, Scope(shown, kept, outer, env.conf.case_sensitive)
+    return plan, env.make_scope(shown, outer, kept)
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:

@@ -23,7 +23,7 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment, outer: Scope
     """LIMIT and OFFSET take a constant, whose value is not negative."""
     if isinstance(node, q.Var):
         return plan
-    count = bind(node, Context(env, Scope(plan.output, (), outer, env.conf.case_sensitive), clause=key.upper()))
+    count = bind(node, Context(env, env.make_scope(plan.output, outer), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
     _refuse_predicates(count, key, node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"

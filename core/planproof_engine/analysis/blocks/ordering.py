@@ -18,7 +18,7 @@ from planproof_engine.analysis.blocks.rules_first import find_misplaced_generato
 from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.analysis.expressions.literals import NULL, is_position
+from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
@@ -30,9 +30,9 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     Subquery,
     content,
+    content_beside_grouping,
     holds_window,
     is_correlated,
-    is_grouping,
     refuse_generator,
     refuse_outer,
 )
@@ -43,7 +43,6 @@ from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -69,11 +68,6 @@ def bind_organization(
     if node.offset is not None:
         plan = add_limit("offset", node.offset.count, plan, env, outer)
     return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env, outer)
-
-
-def _content_beside_grouping(key: Expr) -> int:
-    """What the key holds, `grouping(..)` left out: every sort over the Aggregate can reach that."""
-    return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
 
 
 @dataclass(slots=True)
@@ -378,7 +372,7 @@ class _Clause:
             return key
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
-            over.refuse_behind_grouping(key.child, node, self.node, block.ctx)
+            over.refuse_behind_grouping(key.child, self.node, block.ctx)
             return evolve(key, child=over.resolve(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = frozenset(c.id for c in self.plan.output)
@@ -430,7 +424,7 @@ class _Clause:
         block = self.block
         if block is None or block.over is None or self.word not in _SORTS:
             return bool(content(key) & (AGGREGATE | WINDOW))
-        within = _content_beside_grouping(key.child)
+        within = content_beside_grouping(key.child)  # Every sort over the Aggregate can reach `grouping(..)`.
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:

@@ -91,19 +91,13 @@ def _bind_input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
     else:
         plan = env.bind_query(node, env, outer)
     kept = {c.id for c in hidden}
-    return plan, _make_scope(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
+    return plan, env.make_scope([c for c in plan.output if c.id not in kept], outer, hidden)
 
 
 def _list_clauses(node: q.Select) -> tuple[object, ...]:
     """What puts more over a SELECT than its items."""
     arranged = (node.order, node.sort, node.cluster, node.distribute)
     return (node.with_, *arranged, node.limit, node.offset, node.distinct, node.qualify)
-
-
-def _make_scope(
-    columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None
-) -> Scope:
-    return Scope(columns, hidden, outer, env.conf.case_sensitive)
 
 
 def _drop_shown(hidden: tuple[Column, ...], shown: Sequence[Expr]) -> tuple[Column, ...]:
@@ -115,7 +109,7 @@ def _project(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
     """A projection, with the input's hidden columns behind its items."""
     hidden = ctx.scope.hidden
     plan = Project((*items, *_drop_shown(hidden, items)), child)
-    return plan, _make_scope(tuple(column_of(i) for i in items), hidden, ctx.env, ctx.scope.outer)
+    return plan, ctx.env.make_scope([*map(column_of, items)], ctx.scope.outer, hidden)
 
 
 def _drop_hidden(side: Side) -> Plan:
@@ -125,7 +119,7 @@ def _drop_hidden(side: Side) -> Plan:
 
 def _make_side(plan: Plan, ctx: Context) -> Side:
     """An operator that hides nothing, and behind which nothing hidden is in reach."""
-    return plan, _make_scope(plan.output, (), ctx.env, ctx.scope.outer)
+    return plan, ctx.env.make_scope(plan.output, ctx.scope.outer)
 
 
 def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) -> Side:

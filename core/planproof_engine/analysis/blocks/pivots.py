@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
-from planproof_engine.analysis.blocks.grouping import columns_outside
+from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
@@ -93,7 +93,7 @@ _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 def _check_aggregate(node: q.Node, bound: Expr, ctx: Context) -> tuple[str, Expr]:
     """The aggregate's name, and the aggregate."""
-    if any(True for _ in columns_outside(bound)):
+    if any(columns_outside(bound)):
         said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
     if content(bound) & GENERATOR:
@@ -284,7 +284,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     output = branches[0].output
     for other in branches[1:]:
         output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
-    shown = evolve(ctx, scope=Scope(output, (), None, scope.case_sensitive))
+    shown = ctx.over(output)
     for parts in node.filters:
         if env.fields.resolve(parts, shown.scope) is None:
             raise make_unresolved_error(parts, shown, node)

@@ -50,7 +50,7 @@ From = tuple[Plan, Scope]
 def bind_from(node: q.Node | None, env: Environment, outer: Scope | None) -> From:
     """The plan of a FROM clause, and the scope that it gives to the block."""
     if node is None:
-        return OneRow(), _make_scope((), env, outer)
+        return OneRow(), env.make_scope(outer=outer)
     return bind_relation(node, env, outer)
 
 
@@ -77,13 +77,7 @@ def _find_errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> 
             found = catch_error(lambda: bind_relation(node.right, inside, outer))
             yield from () if found is None else (found,)
         elif type(child) not in _BINDERS and isinstance(node, (q.Joined, q.LateralView, q.Pivoted, q.Unpivoted)):
-            yield from find_errors(child, make_blind_context(Context(inside, _make_scope((), env, None))))
-
-
-def _make_scope(
-    columns: tuple[Column, ...], env: Environment, outer: Scope | None, hidden: tuple[Column, ...] = ()
-) -> Scope:
-    return Scope(columns, hidden, outer, env.conf.case_sensitive)
+            yield from find_errors(child, make_blind_context(Context(inside, env.make_scope())))
 
 
 def _bind_table(node: q.Table, env: Environment, outer: Scope | None) -> From:
@@ -119,7 +113,7 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
     """Refuses what is no moment, before the table is looked for (`TimeTravelSpec.resolveTimestampExpression`)."""
     if version.holds(q.Query, q.Column):
         return
-    moment = bind(version.at, Context(env, _make_scope((), env, None)))
+    moment = bind(version.at, Context(env, env.make_scope()))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
     reason = ""
     if unreadable or not can_cast(moment.type, dt.TIMESTAMP, ansi=True):
@@ -136,7 +130,7 @@ def _resolve_identifier(node: q.Table, env: Environment) -> tuple[str, ...]:
     if node.computed is None:
         raise env.make_unknown("a relation without a plain name", node)
     try:
-        return split_name(resolve_identifier(node.computed, Context(env, _make_scope((), env, None))))
+        return split_name(resolve_identifier(node.computed, Context(env, env.make_scope())))
     except AnalysisError as error:
         if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
             raise
@@ -241,7 +235,7 @@ def _bind_alias(
 ) -> From:
     named = plan if alias is None else apply_alias(plan, alias, env, node)
     columns, hidden = split_metadata(named)
-    return named, _make_scope(columns, env, outer, hidden)
+    return named, env.make_scope(columns, outer, hidden)
 
 
 _MISCOUNTED: dict[type, str] = {
@@ -332,7 +326,7 @@ def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> From:
 
 
 def _bind_function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
-    plan = bind_table_function(node.call, env, _make_scope((), env, outer))
+    plan = bind_table_function(node.call, env, env.make_scope(outer=outer))
     return _bind_alias(plan, node.alias, node, env, outer)
 
 
@@ -357,10 +351,10 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
-    generated = make_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    generated = make_columns(outputs, names, qualifier, outer_view, node, ctx)
     # Below a join by USING the plan holds columns that the scope hides.
     shown = (*scope.columns, *generated)
-    return Generate(call, outer_view, generated, child), _make_scope(shown, env, outer, scope.hidden)
+    return Generate(call, outer_view, generated, child), env.make_scope(shown, outer, scope.hidden)
 
 
 def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
@@ -377,7 +371,7 @@ def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
         left_scope.outer = outer
     right, right_scope = bind_relation(node.right, env, right_outer)
     if node.lateral:
-        right_scope = _make_scope(right.output, env, outer, right_scope.hidden)
+        right_scope = env.make_scope(right.output, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
         refuse_outer_below_joins(right, node, env)
         refuse_correlation(right, node, env, united=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
@@ -19,7 +18,7 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_counted_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.catalog import split_name
-from planproof_engine.expr import Call, Cast, Expr, Literal
+from planproof_engine.expr import Call, is_coerced
 from planproof_engine.logical.nodes import Aggregate, Plan, Project, Scan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -246,15 +245,9 @@ def _is_open(node: q.Node, ctx: Context) -> bool:
     if node.holds(q.Star):
         return True
     try:
-        return any(_is_of_coercion(e) for e in bind(node, ctx).walk())
+        return any(map(is_coerced, bind(node, ctx).walk()))
     except (AnalysisError, Unknown):
         return False
-
-
-def _is_of_coercion(e: Expr) -> bool:
-    if isinstance(e, Cast):
-        return not e.written
-    return isinstance(e, Literal) and e.value is None and e.type != dt.VOID
 
 
 def _drop_keys(call: q.Call) -> q.Call:

@@ -278,7 +278,7 @@ def _bind_aggregate(
 def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context) -> Plan:
     """HAVING over what generators make. They are taken out of the Aggregate first, and it is a plain filter above them
     (`ExtractGenerator`), which older Sparks do not resolve."""
-    output = evolve(ctx, scope=Scope(plan.output, (), ctx.scope.outer, ctx.scope.case_sensitive), clause="HAVING")
+    output = evolve(ctx, scope=ctx.env.make_scope(plan.output, ctx.scope.outer), clause="HAVING")
     bound = bind(having.condition, output)
     aggregates = holds_aggregate(bound)
     if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):

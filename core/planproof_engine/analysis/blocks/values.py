@@ -30,7 +30,7 @@ from planproof_engine.types.coercion import find_wider_without_strings
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
-    ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
+    ctx = Context(env, env.make_scope(outer=outer), clause="VALUES")
     _refuse_subqueries(node, ctx)
     try:
         rows = [_list_row_values(r, ctx) for r in node.rows]

@@ -339,7 +339,7 @@ def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Con
             raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION", text, argument)
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
-    return add_identity(function, bound, ctx)
+    return add_identity(function, bound)
 
 
 def bind_members(nodes: Sequence[q.Node], ctx: Context) -> Iterator[Expr]:

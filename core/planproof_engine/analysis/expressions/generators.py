@@ -134,11 +134,10 @@ def bind_in_select(node: q.Node, call: q.Call, ctx: Context, grouped: bool = Fal
         given = [i.text for i in node.names]
     else:
         given = [name for name, _, _ in outputs]
-    return Generated(bound, make_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
+    return Generated(bound, make_columns(outputs, given, (), is_outer(bound), node, ctx))
 
 
 def make_columns(
-    call: Call,
     outputs: Outputs,
     names: Sequence[str],
     qualifier: tuple[str, ...],

@@ -33,7 +33,7 @@ def cast_before_lambdas(
     return coerce_arguments(function, bound, ctx.conf)
 
 
-def add_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
+def add_identity(function: Signature, bound: list[Expr]) -> list[Expr]:
     """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
     last = function.inputs[-1] if function.inputs else None
     left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1

@@ -8,7 +8,7 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
-from planproof_engine.expr.function import ALWAYS, Many, Mismatch, Signature
+from planproof_engine.expr.function import ALWAYS, Many, Signature
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import apply
 from planproof_engine.sql import nodes as q
@@ -36,7 +36,7 @@ def bind_quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
         name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
         if insensitive:
             operand, patterns = call("lower", [operand], ctx, node), [_lower(p) for p in patterns]
-        return _apply(name, [operand, *patterns], ctx, node)
+        return apply(_FUNCTIONS[name], [operand, *patterns], ctx.conf)
     tests: list[Expr] = [call("ilike" if insensitive else "like", [operand, p], ctx, node) for p in patterns]
     if negated:
         tests = [call("not", [t], ctx, node) for t in tests]
@@ -47,10 +47,3 @@ def _lower(pattern: Expr) -> Expr:
     assert isinstance(pattern, Literal)
     text = str(pattern.value).lower()
     return Literal(text, pattern.type, text)
-
-
-def _apply(name: str, args: list[Expr], ctx: Context, node: q.Node) -> Expr:
-    try:
-        return apply(_FUNCTIONS[name], args, ctx.conf)
-    except Mismatch as mismatch:
-        raise ctx.env.make_mismatch_error(mismatch, node) from None

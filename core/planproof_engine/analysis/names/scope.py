@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Column, Variable
 from planproof_engine.expr.pretty import NAMELESS
 from planproof_engine.origin import AnalysisError, Origin
@@ -140,11 +139,6 @@ def _measure_edits(wanted: str) -> Callable[[str], int]:
 
 def _drop_repeated(columns: Sequence[Column]) -> list[Column]:
     return list(dict.fromkeys(columns)) if len(columns) > 1 else [*columns]
-
-
-def make_empty_scope(outer: Scope | None, conf: Conf) -> Scope:
-    """A scope without columns, inside of `outer`."""
-    return Scope((), (), outer, conf.case_sensitive)
 
 
 @record(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.analysis.names.scope import make_ambiguous_error
 from planproof_engine.expr import UNNUMBERED, Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -159,12 +159,12 @@ def _list_fields(struct: Expr, data_type: dt.Struct) -> list[Expr]:
 
 def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
-    shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
+    shown = ctx.over([column_of(i) for i in found])
     dropped: dict[int, dict[str, list[tuple[str, ...]]]] = {}
     for parts in excluded:
-        columns, rest = shown.find_matches(parts)
+        columns, rest = shown.scope.find_matches(parts)
         if not columns:
-            error = make_unresolved_error(parts, evolve(ctx, scope=shown), star)
+            error = make_unresolved_error(parts, shown, star)
             if isinstance(error, AnalysisError):
                 error.by_rule = True
             raise error

@@ -74,7 +74,12 @@ def holds_aggregate(expr: Expr) -> bool:
 def nests_aggregate(expr: Expr) -> bool:
     """Whether an aggregate function stands in an argument of another one. `grouping(..)` is none by then: it has become
     a part of the grouping id (`ResolveGroupingAnalytics`)."""
-    return holds_aggregate(transform_up(expr, lambda e: NULL if is_grouping(e) else e))
+    return bool(content_beside_grouping(expr) & AGGREGATE)
+
+
+def content_beside_grouping(expr: Expr) -> int:
+    """What the expression holds, `grouping(..)` left out."""
+    return content(transform_up(expr, lambda e: NULL if is_grouping(e) else e))
 
 
 def is_grouping(expr: Expr) -> TypeGuard[Call]:

@@ -103,7 +103,7 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
 
 def _bind_body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     env = evolve(ctx.env, text=routine.text, ctes={})
-    scope = Scope(columns, (), None, ctx.conf.case_sensitive)
+    scope = ctx.env.make_scope(columns)
     body = routine.node.body
     assert body is not None
     if not isinstance(body, q.Query):
@@ -140,7 +140,7 @@ def _bind_rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> P
     env = evolve(ctx.env, text=routine.text, ctes={})
     body = routine.node.body
     assert isinstance(body, q.Query)
-    return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
+    return env.bind_query(body, env, ctx.env.make_scope(columns))
 
 
 def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
