@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions import literals, subqueries
+from planproof_engine.analysis.expressions import intervals, literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import bind_binary, negate
 from planproof_engine.analysis.expressions.binding import (
     Binder,
@@ -54,27 +54,6 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-
-
-def _paren(node: q.Paren, ctx: Context) -> Expr:
-    return bind(node.operand, ctx)
-
-
-def _literal(node: q.Literal, ctx: Context) -> Expr:
-    found = literals.string(node) if node.is_string else literals.number(node, ctx.conf)
-    return add_span(found, node)
-
-
-def _boolean(node: q.Boolean, ctx: Context) -> Expr:
-    return literals.TRUE if node.value else literals.FALSE
-
-
-def _null(node: q.Null, ctx: Context) -> Expr:
-    return literals.NULL
-
-
-def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
-    return add_span(literals.interval(node, ctx.conf), node)
 
 
 def _column(node: q.Node, ctx: Context) -> Expr:
@@ -252,7 +231,7 @@ def _between(node: q.Between, ctx: Context) -> Expr:
 def _is(node: q.Is, ctx: Context) -> Expr:
     operand, test, negated = bind(node.operand, ctx), node.test, node.negated
     if isinstance(test, q.Boolean):
-        found = bind_binary("<=>", operand, _boolean(test, ctx), ctx, node)
+        found = bind_binary("<=>", operand, bind(test, ctx), ctx, node)
         return add_span(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
         if _is_of_literals(operand) and operand.type not in (dt.BOOLEAN, dt.VOID):
@@ -408,12 +387,12 @@ def _collate(node: q.Collate, ctx: Context) -> Expr:
 
 
 BINDERS: dict[type, Binder] = {
-    q.Paren: _paren,
-    q.Literal: _literal,
-    q.Boolean: _boolean,
-    q.Null: _null,
+    q.Paren: lambda node, ctx: bind(node.operand, ctx),
+    q.Literal: lambda node, ctx: add_span(literals.plain(node, ctx.conf), node),
+    q.Boolean: lambda node, ctx: literals.TRUE if node.value else literals.FALSE,
+    q.Null: lambda node, ctx: literals.NULL,
     q.TypedLiteral: lambda node, ctx: add_span(literals.typed(node, ctx.conf), node),
-    q.IntervalLiteral: _interval,
+    q.IntervalLiteral: lambda node, ctx: add_span(intervals.from_parts(node, ctx.conf), node),
     q.Column: _column,
     q.Identifier: _column,
     q.Dot: _dot,
