@@ -11,7 +11,7 @@ from collections.abc import Callable
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -27,7 +27,7 @@ from planproof_engine.analysis.refusals.earlier import CHECKED
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast, check_cast
+from planproof_engine.functions.bind import apply
 from planproof_engine.logical.nodes import (
     CROSS,
     FULL,
@@ -182,12 +182,7 @@ def refuse_no_boolean(condition: Expr, node: q.Node, env: Environment) -> None:
 
 def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
-    if condition.type == dt.BOOLEAN:
-        return condition
-    refused = check_cast(condition.type, dt.BOOLEAN, "ansi" if env.conf.ansi else "legacy")
-    if refused is not None:
-        raise env.make_mismatch_error(refused, node)
-    return cast(condition, dt.BOOLEAN, env.conf)
+    return cast_implicitly(condition, dt.BOOLEAN, env, node)
 
 
 def _join_using(
@@ -203,38 +198,27 @@ def _join_using(
     right_keys = [by_id.get(b.id, b) for _, b in pairs]
     of_left, of_right = {k.id for k in left_keys}, {k.id for k in right_keys}
     rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in of_left]
-    if kind in (LEFT_SEMI, LEFT_ANTI):
-        items: list[Expr] = [*left_keys, *rest_left]
-        kept = tuple(c for c in left[1].hidden if c.name != METADATA)
-        return _project_merged(items, joined, kept, (), env, outer)
     rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in of_right]
-    carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA)
-    if kind == RIGHT:
-        return _project_merged([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
-    if kind == FULL:
+    carried = [by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA]
+    merged: list[Expr] = [*left_keys]
+    hidden = right_keys
+    if kind in (LEFT_SEMI, LEFT_ANTI):
+        rest_right, hidden = [], []
+        carried = [c for c in left[1].hidden if c.name != METADATA]
+    elif kind == RIGHT:
+        merged, hidden = [*right_keys], left_keys
+    elif kind == FULL:
+        hidden = [*left_keys, *right_keys]
         merged = [
             _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
             for padded_left, padded_right, (a, b) in zip(left_keys, right_keys, pairs)
         ]
-        hidden = (*left_keys, *right_keys)
-        return _project_merged([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
-    return _project_merged([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
-
-
-def _project_merged(
-    items: list[Expr],
-    child: Plan,
-    carried: tuple[Column, ...],
-    hidden: tuple[Column, ...],
-    env: Environment,
-    outer: Scope | None,
-) -> Side:
-    """The merged columns; the hidden ones stay below, reached by a qualified name only."""
-    shown = tuple(column_of(i) for i in items)
+    # The hidden columns stay below the merged ones, reached by a qualified name only.
+    items = (*merged, *rest_left, *rest_right)
+    shown = [*map(column_of, items)]
     ids = {c.id for c in shown}
     kept = tuple(c for c in (*carried, *hidden) if c.id not in ids)
-    plan = Project((*items, *kept), child) if kept else Project(tuple(items), child)
-    return plan, env.make_scope(shown, outer, kept)
+    return Project((*items, *kept), joined), env.make_scope(shown, outer, kept)
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:

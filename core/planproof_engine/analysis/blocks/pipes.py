@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from planproof_engine.analysis.blocks import joins, pivots
+from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
 from planproof_engine.analysis.blocks.items import Items, bind_items, bind_named_item, inline_aliases, offer_alias
 from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
+from planproof_engine.analysis.blocks.pivots import pivot
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
 from planproof_engine.analysis.blocks.setops import build_set_operation
@@ -340,16 +341,8 @@ def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> S
 
 
 def _pivot(node: q.PipePivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _drop_hidden((child, ctx.scope))
-    return _apply_alias(pivots.pivot(node.pivoted, plan, ctx.scope, ctx.env), node.pivoted.alias, node, ctx)
-
-
-def _unpivot(node: q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _drop_hidden((child, ctx.scope))
-    return _apply_alias(pivots.unpivot(node.unpivoted, plan, ctx.scope, ctx.env), node.unpivoted.alias, node, ctx)
-
-
-def _apply_alias(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context) -> Side:
+    plan = pivot(node.pivoted, _drop_hidden((child, ctx.scope)), ctx.scope, ctx.env)
+    alias = node.pivoted.alias
     return _make_side(plan if alias is None else apply_alias(plan, alias, ctx.env, node), ctx)
 
 
@@ -372,7 +365,6 @@ _BINDERS: dict[type[q.Pipe], Callable[[Any, Plan, Context, Scope | None], Side]]
     q.PipeSetOperation: _combine,
     q.PipeJoin: _join,
     q.PipePivot: _pivot,
-    q.PipeUnpivot: _unpivot,
     q.PipeSample: _sample,
     q.PipeOrganize: _organize,
 }

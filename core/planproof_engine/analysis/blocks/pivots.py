@@ -42,7 +42,14 @@ from planproof_engine.types.coercion import find_wider_without_strings
 from planproof_engine.types.kinds import is_orderable
 
 
-def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+def pivot(node: q.Pivoted | q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """The rows of PIVOT or UNPIVOT over those of `child`."""
+    if isinstance(node, q.Pivoted):
+        return _pivot(node, child, scope, env)
+    return _unpivot(node, child, scope, env)
+
+
+def _pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """PIVOT groups by the columns that neither the aggregates nor FOR name. It gives one column per value, or one per
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
@@ -247,7 +254,7 @@ def _find_value_type(types: Sequence[dt.DataType], env: Environment) -> dt.DataT
     return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else evolve(env.conf, ansi=False))
 
 
-def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+def _unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
     ctx = Context(env, scope, clause="UNPIVOT")
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]

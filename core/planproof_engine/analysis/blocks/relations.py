@@ -13,7 +13,7 @@ from typing import Any
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import add_limit
-from planproof_engine.analysis.blocks.pivots import pivot, unpivot
+from planproof_engine.analysis.blocks.pivots import pivot
 from planproof_engine.analysis.blocks.rules_first import (
     catch_error,
     find_errors,
@@ -394,21 +394,13 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
         )
 
 
-def _bind_pivot(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+def _bind_pivot(node: q.Pivoted | q.Unpivoted, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_from(node.relation, env, outer)
     return _bind_alias(pivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
-def _bind_unpivot(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
-    plan, scope = bind_from(node.relation, env, outer)
-    return _bind_alias(unpivot(node, plan, scope, env), node.alias, node, env, outer)
-
-
-def _make_refusing_binder(what: str) -> Callable[[Any, Environment, Scope | None], From]:
-    def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
-        raise env.make_unknown(what, node)
-
-    return refuse
+def _refuse_unnest(node: q.Unnest, env: Environment, outer: Scope | None) -> From:
+    raise env.make_unknown("UNNEST", node)
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
@@ -420,6 +412,6 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
     q.LateralView: _bind_lateral_view,
     q.Joined: _bind_join,
     q.Pivoted: _bind_pivot,
-    q.Unpivoted: _bind_unpivot,
-    q.Unnest: _make_refusing_binder("UNNEST"),
+    q.Unpivoted: _bind_pivot,
+    q.Unnest: _refuse_unnest,
 }

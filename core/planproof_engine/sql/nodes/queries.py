@@ -463,16 +463,9 @@ class PipeJoin(Pipe):
 
 @node
 class PipePivot(Pipe):
-    """`|> PIVOT (..)`."""
+    """`|> PIVOT (..)` and `|> UNPIVOT (..)`."""
 
-    pivoted: Pivoted
-
-
-@node
-class PipeUnpivot(Pipe):
-    """`|> UNPIVOT (..)`."""
-
-    unpivoted: Unpivoted
+    pivoted: Pivoted | Unpivoted
 
 
 @node
