@@ -16,23 +16,7 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.called import is_called, list_called
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    UNPRINTED,
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Exists,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    InSubquery,
-    Lambda,
-    Literal,
-    ScalarSubquery,
-    Window,
-    is_coerced,
-)
+from planproof_engine.expr import nodes as x
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
 from planproof_engine.expr.tree import transform_up
@@ -42,9 +26,9 @@ from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
 
-def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.Node], conf: Conf) -> Expr:
+def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q.Node], conf: Conf) -> x.Expr:
     """The item under the name that it has beside the generators. `nodes` are all items as they were written."""
-    if not isinstance(item, Alias) or item.explicit:
+    if not isinstance(item, x.Alias) or item.explicit:
         return item
     if output_name(transform_up(item.child, _drop_aliases)) == output_name(item.child):
         return item
@@ -56,28 +40,28 @@ def rename_item(item: Expr, generators: Sequence[Generated], nodes: Sequence[q.N
     if count_rounds(item.child, made, calls) <= taken:
         return item
 
-    def waits(part: Expr) -> bool:
-        return isinstance(part, Call) and is_called(part, calls.named) and _find_round(part, made, calls) > taken
+    def waits(part: x.Expr) -> bool:
+        return isinstance(part, x.Call) and is_called(part, calls.named) and _find_round(part, made, calls) > taken
 
     old, new = (output_name(_trim(item.child, kept)) for kept in (lambda _: False, waits))
     return evolve(item, name=old if conf.before("4.2") else new)
 
 
-def _trim(expr: Expr, kept: Callable[[Expr], bool]) -> Expr:
+def _trim(expr: x.Expr, kept: Callable[[x.Expr], bool]) -> x.Expr:
     """The expression without the names of its parts, but for those of what is `kept`."""
-    return expr if kept(expr) else _drop_aliases(replace_parts(expr, Expr, lambda part: _trim(part, kept)))
+    return expr if kept(expr) else _drop_aliases(replace_parts(expr, x.Expr, lambda part: _trim(part, kept)))
 
 
-def _drop_aliases(expr: Expr) -> Expr:
+def _drop_aliases(expr: x.Expr) -> x.Expr:
     """The expression without the names of its parts. Those of a struct's fields are kept where they are printed."""
 
-    def drop(part: Expr) -> Expr:
-        if not isinstance(part, Alias) or part.id == UNPRINTED:
+    def drop(part: x.Expr) -> x.Expr:
+        if not isinstance(part, x.Alias) or part.id == x.UNPRINTED:
             return part
-        return evolve(part, id=UNPRINTED, explicit=False) if of_struct else part.child
+        return evolve(part, id=x.UNPRINTED, explicit=False) if of_struct else part.child
 
-    of_struct = isinstance(expr, Call) and expr.function.name == "struct"
-    return replace_parts(expr, Expr, drop)
+    of_struct = isinstance(expr, x.Call) and expr.function.name == "struct"
+    return replace_parts(expr, x.Expr, drop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,60 +75,62 @@ class Calls:
     starred: bool = False
 
 
-def count_rounds(expr: Expr, made: Mapping[int, int], calls: Calls = Calls()) -> int:
+def count_rounds(expr: x.Expr, made: Mapping[int, int], calls: Calls = Calls()) -> int:
     """After how many rounds of the analyzer the expression is resolved: 0 where the first one does it. `made` says when
     the columns of the generators are there."""
     return _count_halves(expr, made, calls) // 2
 
 
-def _count_halves(expr: Expr, made: Mapping[int, int], calls: Calls) -> int:
+def _count_halves(expr: x.Expr, made: Mapping[int, int], calls: Calls) -> int:
     """Twice the rounds; one more where the last of them makes a call, for which a rule that comes before waits."""
-    if isinstance(expr, Column):
+    if isinstance(expr, x.Column):
         return 2 * made.get(expr.id, int(calls.starred and expr.span is not None))
-    if isinstance(expr, (ScalarSubquery, Exists, InSubquery)):
+    if isinstance(expr, (x.ScalarSubquery, x.Exists, x.InSubquery)):
         return 2
-    if isinstance(expr, Call) and is_called(expr, calls.named) and not is_made_anew(expr):
+    if isinstance(expr, x.Call) and is_called(expr, calls.named) and not is_made_anew(expr):
         return _count_halves_of_call(expr, made, calls)
-    if isinstance(expr, Literal):
-        return 2 * is_coerced(expr)
+    if isinstance(expr, x.Literal):
+        return 2 * x.is_coerced(expr)
     inner = max((_count_halves(child, made, calls) for child in expr.children), default=0)
-    if isinstance(expr, Cast):
+    if isinstance(expr, x.Cast):
         return max(inner, 2 * (not expr.written or _needs_zone(expr.child.type, expr.type, calls.one_by_one)))
-    if isinstance(expr, Window) or (isinstance(expr, Call) and (is_made_anew(expr) or _is_zoned(expr))):
+    if isinstance(expr, x.Window) or (isinstance(expr, x.Call) and (is_made_anew(expr) or _is_zoned(expr))):
         return inner // 2 * 2 + 2
     return (inner + 1) // 2 * 2 if _takes_part(expr) else inner
 
 
-def _takes_part(expr: Expr) -> bool:
+def _takes_part(expr: x.Expr) -> bool:
     """Whether it is a part of a value (`UnresolvedExtractValue`), which is found before functions are."""
-    of_call = isinstance(expr, Call) and expr.function.name in ("getarrayitem", "getmapvalue")
-    return of_call or isinstance(expr, (GetField, GetFieldOfElements))
+    of_call = isinstance(expr, x.Call) and expr.function.name in ("getarrayitem", "getmapvalue")
+    return of_call or isinstance(expr, (x.GetField, x.GetFieldOfElements))
 
 
-def _find_round(call: Call, made: Mapping[int, int], calls: Calls) -> int:
+def _find_round(call: x.Call, made: Mapping[int, int], calls: Calls) -> int:
     """The round that finds the function of a call: that in which its arguments are there."""
-    given = (a.child if isinstance(a, Cast) and not a.written else a for a in call.args if not isinstance(a, Lambda))
-    given = (a for a in given if not isinstance(a, Literal))
+    given = (
+        a.child if isinstance(a, x.Cast) and not a.written else a for a in call.args if not isinstance(a, x.Lambda)
+    )
+    given = (a for a in given if not isinstance(a, x.Literal))
     return (max((_count_halves(a, made, calls) for a in given), default=0) + calls.one_by_one) // 2
 
 
-def _count_halves_of_call(call: Call, made: Mapping[int, int], calls: Calls) -> int:
+def _count_halves_of_call(call: x.Call, made: Mapping[int, int], calls: Calls) -> int:
     """A call that waits for its arguments as they were written, and then for what rules do to it: casts that coercion
     adds, time zones of these, and lambdas."""
-    cast = [*filter(is_coerced, call.args)]
+    cast = [*filter(x.is_coerced, call.args)]
     made_in = _find_round(call, made, calls)
-    if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast if isinstance(a, Cast)):
+    if any(_needs_zone(a.child.type, a.type, calls.one_by_one) for a in cast if isinstance(a, x.Cast)):
         return 2 * made_in + 4
     # What stands for it is cast, and not its arguments; structs are compared whatever their fields are called.
     types = {type(a.type) if isinstance(a.type, dt.Struct) else a.type for a in call.args}
     mixed = call.function.name == "between" and len(types) > 1
     compares = (
-        any(isinstance(a, Lambda) for a in call.args) or call.function.name == "array_sort"
+        any(isinstance(a, x.Lambda) for a in call.args) or call.function.name == "array_sort"
     )  # Without a lambda it has its own.
     return 2 * made_in + (2 if cast or mixed or compares or _is_zoned(call) else 1)
 
 
-def _is_zoned(call: Call) -> bool:
+def _is_zoned(call: x.Call) -> bool:
     zoned = is_zoned(call)
     if zoned is None:
         raise Unknown(f"what Spark calls {call.function.name} beside a generator")

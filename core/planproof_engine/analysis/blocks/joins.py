@@ -28,25 +28,12 @@ from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, col
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply
-from planproof_engine.logical.nodes import (
-    CROSS,
-    FULL,
-    INNER,
-    LEFT_ANTI,
-    LEFT_SEMI,
-    RIGHT,
-    Generate,
-    Join,
-    Named,
-    Plan,
-    Project,
-    Values,
-)
+from planproof_engine.logical import nodes as p
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
-Side = tuple[Plan, Scope]
+Side = tuple[p.Plan, Scope]
 
 
 def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
@@ -84,8 +71,8 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
         refuse_generator(content(bound), "JOIN", on, env)
         condition = _require_boolean(bound, on, env)
         _check(condition, node, env)
-    plan = Join(left[0], right[0], kind, condition, lateral=node.lateral)
-    if kind in (LEFT_SEMI, LEFT_ANTI):
+    plan = p.Join(left[0], right[0], kind, condition, lateral=node.lateral)
+    if kind in (p.LEFT_SEMI, p.LEFT_ANTI):
         hidden = left[1].hidden
     by_id = {c.id: c for c in plan.output}
     hidden = tuple(by_id.get(c.id, c) for c in hidden)
@@ -118,25 +105,25 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
         )
 
 
-def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
+def refuse_aggregates(plan: p.Plan, node: q.Node, env: Environment) -> None:
     """Refuses aggregates and windows in the conditions of joins, in LATERAL VIEW and in table functions beside them.
     Spark does so after all names are resolved.
 
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
-    while isinstance(plan, Generate):
+    while isinstance(plan, p.Generate):
         if contents(plan.call.args) & (AGGREGATE | WINDOW):
             text = f"LATERAL VIEW takes no aggregate and no window function: {pretty(plan.call)}."
             env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
         plan = plan.child
-    if isinstance(plan, Project) and isinstance(plan.child, Join):
+    if isinstance(plan, p.Project) and isinstance(plan.child, p.Join):
         plan = plan.child
-    if not isinstance(plan, Join):
+    if not isinstance(plan, p.Join):
         return
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
-    made = plan.right.child if isinstance(plan.right, Named) else plan.right
-    if isinstance(made, Values) and made.call is not None and contents(made.call.args) & (AGGREGATE | WINDOW):
+    made = plan.right.child if isinstance(plan.right, p.Named) else plan.right
+    if isinstance(made, p.Values) and made.call is not None and contents(made.call.args) & (AGGREGATE | WINDOW):
         text = f"A table function takes no aggregate and no window function: {pretty(made.call)}."
         env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
@@ -158,10 +145,10 @@ def find_keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     return at, stop
 
 
-def _refresh_columns(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
+def _refresh_columns(left: Side, right: Side, plan: p.Join) -> tuple[Column, ...]:
     """The scope's columns with the nullability and evidence that the join gives them."""
     by_id = {c.id: c for c in plan.output}
-    wanted = left[1].columns if plan.kind in (LEFT_SEMI, LEFT_ANTI) else left[1].columns + right[1].columns
+    wanted = left[1].columns if plan.kind in (p.LEFT_SEMI, p.LEFT_ANTI) else left[1].columns + right[1].columns
     return tuple(by_id.get(c.id, c) for c in wanted)
 
 
@@ -191,8 +178,8 @@ def _join_using(
     pairs = [(_find_key(n, left, "left", node, env), _find_key(n, right, "right", node, env)) for n in names]
     condition = _make_condition(pairs, env, node)
     natural = tuple(names) if node.natural else None
-    kind_ = CROSS if kind == INNER and condition is None else kind
-    joined = Join(left[0], right[0], kind_, condition, natural, node.lateral)
+    kind_ = p.CROSS if kind == p.INNER and condition is None else kind
+    joined = p.Join(left[0], right[0], kind_, condition, natural, node.lateral)
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]
     right_keys = [by_id.get(b.id, b) for _, b in pairs]
@@ -202,12 +189,12 @@ def _join_using(
     carried = [by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA]
     merged: list[Expr] = [*left_keys]
     hidden = right_keys
-    if kind in (LEFT_SEMI, LEFT_ANTI):
+    if kind in (p.LEFT_SEMI, p.LEFT_ANTI):
         rest_right, hidden = [], []
         carried = [c for c in left[1].hidden if c.name != METADATA]
-    elif kind == RIGHT:
+    elif kind == p.RIGHT:
         merged, hidden = [*right_keys], left_keys
-    elif kind == FULL:
+    elif kind == p.FULL:
         hidden = [*left_keys, *right_keys]
         merged = [
             _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
@@ -218,7 +205,7 @@ def _join_using(
     shown = [*map(column_of, items)]
     ids = {c.id for c in shown}
     kept = tuple(c for c in (*carried, *hidden) if c.id not in ids)
-    return Project((*items, *kept), joined), env.make_scope(shown, outer, kept)
+    return p.Project((*items, *kept), joined), env.make_scope(shown, outer, kept)
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
