@@ -11,7 +11,7 @@ from planproof_engine.analysis.growth import Growth, Size
 from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
-from planproof_engine.catalog import Catalog
+from planproof_engine.catalog import Catalog, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.expr.function import Mismatch
@@ -97,6 +97,11 @@ class Environment:
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""
         return thing in list_lacking(self.conf.spark)
+
+    def is_of_kind(self, relation: str, kind: str) -> bool:
+        """Whether the relation is known, and a table, say."""
+        found = self.catalog.find(split_name(relation))
+        return found is not None and found.kind == kind
 
     def origin(self, node: q.Node) -> Origin | None:
         start, stop = node.span
@@ -201,12 +206,6 @@ class Context:
 
     def lacks(self, thing: str) -> bool:
         return self.env.lacks(thing)
-
-    def with_aliases(self, aliases: Aliases) -> Context:
-        return evolve(self, aliases=aliases)
-
-    def within_lambda(self, lambdas: LambdaScope) -> Context:
-        return evolve(self, lambdas=lambdas)
 
     def over(self, columns: Sequence[Column]) -> Context:
         """The context in which names mean these columns alone."""

@@ -82,7 +82,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
             columns = (*scope.columns, *given) if first else scope.columns
             ctx = evolve(ctx, scope=evolve(scope, columns=columns, hidden=(*scope.hidden, *given)))
     aliases = Aliases()
-    lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    lateral = evolve(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
     items: list[x.Expr] = []
     found = 0
     for at, node in enumerate(nodes):

@@ -32,16 +32,15 @@ from planproof_engine.analysis.refusals.checks import (
     content,
     content_beside_grouping,
     holds_window,
-    is_correlated,
     refuse_generator,
     refuse_outer,
+    why_refused,
 )
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
-from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof_engine.expr import Call, Column, Expr, Sort, column_of
 from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -428,7 +427,6 @@ class _Clause:
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
-        category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
         over = self.block.over if self.block is not None else None
         grouped = over.keys if over is not None else ()
         for key in keys:
@@ -436,14 +434,9 @@ class _Clause:
                 if e in grouped or (over and isinstance(e, Call) and e.function.category is Category.AGGREGATE):
                     break  # The Aggregate below computes it (`ResolveAggregateFunctions`).
                 self._refuse_unseen(e, keys)
-                if isinstance(e, (Exists, InSubquery)):
-                    condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
-                elif isinstance(e, ScalarSubquery) and is_correlated(e):
-                    condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
-                    text = "Correlated scalar subqueries"
-                else:
-                    continue
-                raise self.env.make_error(condition, f"{text} cannot be used in {self.word}.", self.node)
+                if (refused := why_refused(e)) is not None:
+                    condition = f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{refused[0]}"
+                    raise self.env.make_error(condition, f"{refused[1]} cannot be used in {self.word}.", self.node)
 
     def _refuse_unseen(self, expr: Expr, keys: list[Sort]) -> None:
         """A subquery of a sort reaches what the query shows and what the keys name beside it, and not its input."""

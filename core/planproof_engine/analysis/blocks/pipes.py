@@ -267,7 +267,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     if any(generators.find_call(i, ctx) for i in node.items):
         return _generate(node, refuse_lacking, child, ctx)
     aliases = Aliases()
-    over = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    over = evolve(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
     named: list[Expr] = []
     try:
         for key in keys:

@@ -24,7 +24,6 @@ from planproof_engine.functions.families.line import is_foldable, is_null
 from planproof_engine.functions.names import LEFT_BY_PIVOT
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
@@ -242,7 +241,7 @@ def _compute_text(value: x.Expr, conf: Conf) -> str | None:
 def _find_value_type(types: Sequence[dt.DataType], env: Environment) -> dt.DataType | None:
     """The type at which values meet (`UnpivotTypeCoercion`). Since 4.2 it is that with ANSI off: a BIGINT beside a
     FLOAT becomes a FLOAT, where it became a DOUBLE."""
-    return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else evolve(env.conf, ansi=False))
+    return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else env.conf.without_ansi)
 
 
 def _unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:

@@ -17,7 +17,6 @@ from planproof_engine.analysis.expressions.generators import bind_in_select, fin
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_counted_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
-from planproof_engine.catalog import split_name
 from planproof_engine.expr import Call, is_coerced
 from planproof_engine.logical.nodes import Aggregate, Plan, Project, Scan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -171,11 +170,9 @@ _OF_FUNCTIONS = (
 
 def reads_table(tree: q.Node | None, env: Environment) -> bool | None:
     """Whether the query reads a table: a view is resolved at once, a table only after the first round of rules."""
-    return (
-        None
-        if tree is None
-        else any(_is_table(".".join(p.text for p in node.parts), env) for node in tree.find_all(q.Table))
-    )
+    if tree is None:
+        return None
+    return any(env.is_of_kind(".".join(p.text for p in node.parts), "table") for node in tree.find_all(q.Table))
 
 
 def waits(plan: Plan | None, env: Environment) -> bool | None:
@@ -185,13 +182,8 @@ def waits(plan: Plan | None, env: Environment) -> bool | None:
 
 def _comes_later(node: Plan, env: Environment) -> bool:
     if isinstance(node, Scan):
-        return _is_table(node.relation, env)
+        return env.is_of_kind(node.relation, "table")
     return isinstance(node, (Project, Aggregate)) and any(e.holds(Call) for e in node.expressions)
-
-
-def _is_table(name: str, env: Environment) -> bool:
-    found = env.catalog.find(split_name(name))
-    return found is not None and found.kind == "table"
 
 
 def make_blind_context(ctx: Context) -> Context:

@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
 from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, reads_table, waits
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import generators, timewindows
+from planproof_engine.analysis.expressions import timewindows
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import refuse_counted_star
@@ -317,8 +317,8 @@ def _bind_below_generators(
             exprs.append(next(held))
             continue
         if item is head:
-            arguments = (a if is_foldable(a) else next(held) for a in made.call.args)
-            plan = generators.replace_arguments(made, tuple(arguments)).over(plan)
+            shown = tuple(a if is_foldable(a) else next(held) for a in made.call.args)
+            plan = evolve(made, call=evolve(made.call, args=shown)).over(plan)
         exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import intervals, literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import bind_binary, negate
-from planproof_engine.analysis.expressions.binding import (
-    Binder,
-    bind,
-    bind_item,
-    call,
-    make_unresolved_error,
-)
+from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, call, make_unresolved_error
 from planproof_engine.analysis.expressions.calls import bind_call, bind_members, bind_plain_call
 from planproof_engine.analysis.expressions.constants import find_bare_call, resolve_identifier
-from planproof_engine.analysis.expressions.quantified import bind_quantified_like
 from planproof_engine.analysis.names.scope import make_ambiguous_error, place_variable
 from planproof_engine.analysis.names.stars import expand_within, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr.function import ALWAYS, Many, Signature
+from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import (
+    apply,
     cast,
     cast_unless_equal,
     check_cast,
@@ -38,6 +35,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
+from planproof_engine.types.kinds import ANY_STRING
 
 
 def _column(node: q.Node, ctx: Context) -> x.Expr:
@@ -253,6 +251,41 @@ def _like(node: q.Like, ctx: Context) -> x.Expr:
     return add_span(call(node.kind.lower(), operands, ctx, node), node)
 
 
+def _print(quantified: x.Call, show: object) -> str:
+    return f"{quantified.function.name}({show(quantified.args[0])})"  # type: ignore[operator]
+
+
+_FUNCTIONS = {
+    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), dt.BOOLEAN, ALWAYS, RAISES, show=_print)
+    for name in ("likeany", "likeall", "notlikeany", "notlikeall")
+}
+"""Where all patterns are string literals, Spark keeps them beside the operand."""
+
+
+def _quantified_like(node: q.QuantifiedLike, ctx: Context) -> x.Expr:
+    """`x LIKE ANY (..)` and its kin: one function where all patterns are literals, else a chain of LIKE (`LikeAll`,
+    `LikeAny`)."""
+    operand = bind(node.operand, ctx)
+    patterns = [bind(p, ctx) for p in node.patterns]
+    negated, any_of = node.negated, node.quantifier == "ANY"
+    insensitive = node.kind == "ILIKE"
+    if all(isinstance(p, x.Literal) and dt.is_string(p.type) and p.value is not None for p in patterns):
+        name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
+        if insensitive:
+            operand, patterns = call("lower", [operand], ctx, node), [_lower(p) for p in patterns]
+        return apply(_FUNCTIONS[name], [operand, *patterns], ctx.conf)
+    tests: list[x.Expr] = [call("ilike" if insensitive else "like", [operand, p], ctx, node) for p in patterns]
+    if negated:
+        tests = [call("not", [t], ctx, node) for t in tests]
+    return reduce(lambda a, b: call("or" if any_of else "and", [a, b], ctx, node), tests)
+
+
+def _lower(pattern: x.Expr) -> x.Expr:
+    assert isinstance(pattern, x.Literal)
+    text = str(pattern.value).lower()
+    return x.Literal(text, pattern.type, text)
+
+
 def _in(node: q.In, ctx: Context) -> x.Expr:
     value, query = node.operand, node.query
     if query is None:
@@ -391,7 +424,7 @@ BINDERS: dict[type, Binder] = {
     q.Between: _between,
     q.Is: _is,
     q.Like: _like,
-    q.QuantifiedLike: bind_quantified_like,
+    q.QuantifiedLike: _quantified_like,
     q.IdentifierClause: _identifier,
     q.In: _in,
     q.Exists: subqueries.bind_exists,

@@ -12,9 +12,9 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
-from planproof_engine.analysis.refusals.checks import holds_aggregate, is_correlated, refuse_nested_generator
+from planproof_engine.analysis.refusals.checks import holds_aggregate, refuse_nested_generator, why_refused
 from planproof_engine.analysis.refusals.routines import drop_schema
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
@@ -82,12 +82,9 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False, grouped
 
 def _refuse_subquery(e: Expr, node: q.Node, ctx: Context) -> None:
     """IN, EXISTS and correlated subqueries stand in filters, joins and SELECT lists, not in what makes rows."""
-    place = "UNSUPPORTED_IN_EXISTS_SUBQUERY" if isinstance(e, (Exists, InSubquery)) else None
-    if isinstance(e, ScalarSubquery) and is_correlated(e):
-        place = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
-    if place is not None:
+    if (refused := why_refused(e)) is not None:
         text = "Unsupported subquery expression: a generator takes no IN, no EXISTS and no correlated subquery."
-        raise ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{place}", text, node)
+        raise ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{refused[0]}", text, node)
 
 
 def _bind_arguments(node: q.Call, ctx: Context) -> None:
@@ -156,8 +153,3 @@ def make_columns(
         Column(fresh_id(), name, data_type, nullable or outer, qualifier)
         for name, (_, data_type, nullable) in zip(names, outputs)
     )
-
-
-def replace_arguments(made: Generated, args: Sequence[Expr]) -> Generated:
-    """The generator over columns that hold its arguments, but for constants."""
-    return evolve(made, call=evolve(made.call, args=tuple(args)))

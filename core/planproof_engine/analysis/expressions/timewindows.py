@@ -11,7 +11,6 @@ from functools import lru_cache
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
-from planproof_engine.catalog import split_name
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
 from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
 from planproof_engine.records import evolve
@@ -62,8 +61,7 @@ def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
         return False
     if not all(isinstance(n, (Scan, Named, Join, Filter)) for n in child.walk()):
         return False
-    found = [ctx.env.catalog.find(split_name(n.relation)) for n in child.walk() if isinstance(n, Scan)]
-    return all(relation is not None and relation.kind == "table" for relation in found)
+    return all(ctx.env.is_of_kind(n.relation, "table") for n in child.walk() if isinstance(n, Scan))
 
 
 def _is_known_at_once(expr: Expr, ctx: Context) -> bool:

@@ -86,6 +86,13 @@ def is_correlated(expr: x.Expr) -> bool:
     return isinstance(expr, Subquery) and bool(outer_references(expr.plan))
 
 
+def why_refused(expr: x.Expr) -> tuple[str, str] | None:
+    """Why most operators do not take the subquery: a reason, and what they do not take. None for any other."""
+    if isinstance(expr, (x.Exists, x.InSubquery)):
+        return "UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
+    return ("UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY", "Correlated scalar subqueries") if is_correlated(expr) else None
+
+
 def has_outer_columns_only(expr: x.Expr) -> bool:
     """Whether all columns of an aggregate are of the query around: it then aggregates there."""
     columns = [e for e in expr.walk() if isinstance(e, (x.Column, x.Outer))]

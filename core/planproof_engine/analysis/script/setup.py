@@ -220,7 +220,7 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         return env
     reads = frozenset(p.relation for p in plan.walk_everywhere() if isinstance(p, Scan) and not p.recursive)
     lasting = kind == "view" and not node.global_ and parts[-1].lower() not in known
-    if lasting and any(_is_temporary(r, env) for r in reads):
+    if lasting and any(env.is_of_kind(relation, "temporary view") for relation in reads):
         return env  # Spark refuses a view that outlives what it reads.
     reads = reads.union(*(env.views[r].reads for r in reads if r in env.views))
     if name in reads:
@@ -238,11 +238,6 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         count_sources(plan, env),
     )
     return evolve(env, views={**env.views, name: view})
-
-
-def _is_temporary(relation: str, env: Environment) -> bool:
-    found = env.catalog.find(split_name(relation))
-    return found is not None and found.kind == "temporary view"
 
 
 def _is_kept(name: str, node: c.CreateView, env: Environment) -> bool:
