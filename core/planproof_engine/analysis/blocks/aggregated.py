@@ -13,8 +13,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.blocks.called import calls_function, waits_for_rules
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
+from planproof_engine.analysis.blocks.rounds import calls_function, waits_for_rules
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.names.scope import make_ambiguous_error

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.beside_generators import rename_item
 from planproof_engine.analysis.blocks.groupby import columns_outside
+from planproof_engine.analysis.blocks.rounds import rename_item
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators

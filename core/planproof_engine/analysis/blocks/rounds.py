@@ -1,29 +1,34 @@
-"""What Spark calls an item that stands beside a generator.
+"""In which round of Spark's analyzer an expression is resolved, and what comes of it.
 
 An item gets its name once all in it is resolved (`ResolveAliases`). A generator is taken out of the list as soon as it
 is resolved itself (`ExtractGenerator`), and on that occasion the aliases within the other items go: an item that was
-not resolved by then is called `struct(a)` and not `struct(a AS b)`. Spark's analyzer works in rounds, and what takes
-another round is known: casts that coercion adds, time zones and seeds, lambdas, subqueries and windows. Spark 4.3
-leaves the arguments of a call alone whose function is not found by then.
+not resolved by then is called `struct(a)` and not `struct(a AS b)`. What takes another round is known: casts that
+coercion adds, time zones and seeds, lambdas, subqueries and windows. Spark 4.3 leaves the arguments of a call alone
+whose function is not found by then (`ResolveFunctions`). A HAVING over grouping sets depends on it, too
+(`ResolveGroupingAnalytics.tryResolveHavingCondition`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.blocks.called import is_called, list_called
-from planproof_engine.analysis.expressions.generators import Generated
+from planproof_engine.analysis.context import Context
 from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
 from planproof_engine.expr.tree import transform_up
+from planproof_engine.functions.names import OF_GRAMMAR, OF_PARSER
 from planproof_engine.functions.replaced import is_made_anew, is_zoned
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
+
+if TYPE_CHECKING:
+    from planproof_engine.analysis.expressions.generators import Generated
 
 
 def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q.Node], conf: Conf) -> x.Expr:
@@ -32,7 +37,7 @@ def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q
         return item
     if output_name(transform_up(item.child, _drop_aliases)) == output_name(item.child):
         return item
-    named = {*list_called(nodes), *(() if conf.before("4.0") else ("between",))}
+    named = {*_list_called(nodes), *(() if conf.before("4.0") else ("between",))}
     starred = any(node.holds(q.Star) for node in nodes)
     calls = Calls(frozenset(named), conf.before("4.0"), starred)
     taken = min(count_rounds(g.call, {}, calls) for g in generators)
@@ -41,7 +46,7 @@ def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q
         return item
 
     def waits(part: x.Expr) -> bool:
-        return isinstance(part, x.Call) and is_called(part, calls.named) and _find_round(part, made, calls) > taken
+        return isinstance(part, x.Call) and _is_called(part, calls.named) and _find_round(part, made, calls) > taken
 
     old, new = (output_name(_trim(item.child, kept)) for kept in (lambda _: False, waits))
     return evolve(item, name=old if conf.before("4.2") else new)
@@ -87,7 +92,7 @@ def _count_halves(expr: x.Expr, made: Mapping[int, int], calls: Calls) -> int:
         return 2 * made.get(expr.id, int(calls.starred and expr.span is not None))
     if isinstance(expr, (x.ScalarSubquery, x.Exists, x.InSubquery)):
         return 2
-    if isinstance(expr, x.Call) and is_called(expr, calls.named) and not is_made_anew(expr):
+    if isinstance(expr, x.Call) and _is_called(expr, calls.named) and not is_made_anew(expr):
         return _count_halves_of_call(expr, made, calls)
     if isinstance(expr, x.Literal):
         return 2 * x.is_coerced(expr)
@@ -159,3 +164,53 @@ def _needs_zone(old: dt.DataType, new: dt.DataType, dates: bool = False) -> bool
         return True
     of_text = dt.TIMESTAMP in (old, new) and (dt.is_string(old) or dt.is_string(new))
     return of_text or old == dt.VARIANT or (old, new) in _ZONED
+
+
+def calls_function(expr: x.Expr, node: q.Node) -> bool:
+    """Whether the expression holds a function that `node` calls by its name, and not operators alone."""
+    called = _list_called([node])
+    return any(isinstance(e, x.Call) and _is_called(e, called) for e in expr.walk())
+
+
+def _list_called(nodes: Iterable[q.Node]) -> set[str]:
+    """The functions that are called by their names."""
+    return {_last_part(str(c.name)) for node in nodes for c in node.find_all(q.Call) if not _is_of_grammar(c)}
+
+
+def _is_called(call: x.Call, called: Collection[str]) -> bool:
+    """Whether the call is of one of these, and no operator."""
+    return _last_part(call.function.name) in called or _last_part(call.shown) in called
+
+
+def waits_for_rules(expr: x.Expr, node: q.Node, ctx: Context) -> bool:
+    """Whether a condition, which `node` is and `expr` became, is not resolved with its names alone: something of it is
+    cast, or a function of it is still to be found, as those of columns are."""
+    called = _list_called([node])
+    if any(_is_changed(e, called) for e in expr.walk()):
+        return True
+    between = not ctx.conf.before("4.0")  # It is a function since.
+    return any(
+        part.holds(q.Column, q.Query)
+        for part in node.find_all(q.Call, q.Between, outside=(q.Query,))
+        if (not _is_of_parser(part) if isinstance(part, q.Call) else between)
+    )
+
+
+def _is_changed(e: x.Expr, called: Collection[str]) -> bool:
+    """Whether a rule casts it, makes it anew, or finds a function where only a name stands (`current_date`)."""
+    if isinstance(e, x.InSubquery):
+        return any(map(x.is_coerced, (*e.values, *e.plan.expressions)))
+    return x.is_coerced(e) or (isinstance(e, x.Call) and (is_made_anew(e) or not (e.args or _is_called(e, called))))
+
+
+def _last_part(name: str) -> str:
+    return name[name.rfind(".") + 1 :].lower()
+
+
+def _is_of_grammar(call: q.Call) -> bool:
+    """Whether Spark's parser makes an expression of the call, and no name of a function that is still to be found."""
+    return isinstance(call, q.SpecialCall) and call.form in OF_GRAMMAR
+
+
+def _is_of_parser(call: q.Call) -> bool:
+    return _is_of_grammar(call) or (call.over is None and str(call.name).lower() in OF_PARSER)
