@@ -6,7 +6,7 @@ Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
@@ -112,9 +112,7 @@ def refuse_aggregates(plan: p.Plan, node: q.Node, env: Environment) -> None:
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
     while isinstance(plan, p.Generate):
-        if contents(plan.call.args) & (AGGREGATE | WINDOW):
-            text = f"LATERAL VIEW takes no aggregate and no window function: {pretty(plan.call)}."
-            env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
+        _refuse_computed("LATERAL VIEW", plan.call, plan.call.args, node, env)
         plan = plan.child
     if isinstance(plan, p.Project) and isinstance(plan.child, p.Join):
         plan = plan.child
@@ -123,15 +121,16 @@ def refuse_aggregates(plan: p.Plan, node: q.Node, env: Environment) -> None:
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
     made = plan.right.child if isinstance(plan.right, p.Named) else plan.right
-    if isinstance(made, p.Values) and made.call is not None and contents(made.call.args) & (AGGREGATE | WINDOW):
-        text = f"A table function takes no aggregate and no window function: {pretty(made.call)}."
+    if isinstance(made, p.Values) and made.call is not None:
+        _refuse_computed("A table function", made.call, made.call.args, node, env)
+    if plan.condition is not None:
+        _refuse_computed("A join's condition", plan.condition, (plan.condition,), node, env)
+
+
+def _refuse_computed(what: str, shown: Expr, exprs: Iterable[Expr], node: q.Node, env: Environment) -> None:
+    if contents(exprs) & (AGGREGATE | WINDOW):
+        text = f"{what} takes no aggregate and no window function: {pretty(shown)}."
         env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
-    if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
-        env.refuse_late(
-            "UNSUPPORTED_EXPR_FOR_OPERATOR",
-            f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
-            node,
-        )
 
 
 def find_keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:

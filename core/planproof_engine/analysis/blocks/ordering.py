@@ -31,6 +31,7 @@ from planproof_engine.analysis.refusals.checks import (
     Subquery,
     content,
     content_beside_grouping,
+    contents,
     holds_window,
     refuse_generator,
     refuse_outer,
@@ -395,9 +396,7 @@ class _Clause:
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
-        found = 0
-        for key in keys:
-            found |= content(key)
+        found = contents(keys)
         if not found:
             return
         refuse_generator(found, self.word, self.node, self.env)

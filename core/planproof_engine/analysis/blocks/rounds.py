@@ -154,12 +154,8 @@ _ZONED = frozenset(
 
 def _needs_zone(old: dt.DataType, new: dt.DataType, dates: bool = False) -> bool:
     """Whether a time zone may decide what a cast gives (`Cast.needsTimeZone`): of `dates`, too, up to Spark 3.5."""
-    if isinstance(old, dt.Array) and isinstance(new, dt.Array):
-        return _needs_zone(old.element, new.element, dates)
-    if isinstance(old, dt.Map) and isinstance(new, dt.Map):
-        return _needs_zone(old.key, new.key, dates) or _needs_zone(old.value, new.value, dates)
-    if isinstance(old, dt.Struct) and isinstance(new, dt.Struct):
-        return any(_needs_zone(one.type, other.type, dates) for one, other in zip(old.fields, new.fields))
+    if isinstance(old, dt.Nested) and type(old) is type(new):
+        return any(_needs_zone(one, other, dates) for one, other in zip(old.children, new.children))
     if dates and dt.DATE in (old, new) and (dt.is_string(old) or dt.is_string(new)):
         return True
     of_text = dt.TIMESTAMP in (old, new) and (dt.is_string(old) or dt.is_string(new))

@@ -143,21 +143,12 @@ def _sum_micros(units: list[tuple[Number, str]], conf: Conf) -> Literal:
 def make_day_time(micros: int, start: str, end: str) -> Literal:
     """The literal as `toDayTimeIntervalString` prints it in ANSI style."""
     sign, rest = ("-" if micros < 0 else ""), abs(micros)
-    from_unit, to_unit = dt.DAY_TIME_UNITS.index(start), dt.DAY_TIME_UNITS.index(end)
-    texts = []
-    for at in range(from_unit, to_unit + 1):
-        unit = dt.DAY_TIME_UNITS[at]
+    shown = ""
+    for unit in dt.DAY_TIME_UNITS[dt.DAY_TIME_UNITS.index(start) : dt.DAY_TIME_UNITS.index(end) + 1]:
         whole, rest = divmod(rest, _MICROS[unit])
-        text = str(whole) if at == from_unit else f"{whole:02d}"
-        if at == from_unit and at > 0:
-            text = f"{whole:02d}"
-        if unit == "second" and rest:
-            text += f".{rest:06d}".rstrip("0")
-        texts.append(text)
-    shown = texts[0]
-    for at, text in zip(range(from_unit + 1, to_unit + 1), texts[1:]):
-        shown += (" " if dt.DAY_TIME_UNITS[at - 1] == "day" else ":") + text
-    return Literal(micros, dt.Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
+        shown += f"{whole} " if unit == "day" else f"{whole:02d}:"
+    fraction = f".{rest:06d}".rstrip("0") if end == "second" and rest else ""
+    return Literal(micros, dt.Interval(start, end), f"INTERVAL '{sign}{shown[:-1]}{fraction}' {_fields(start, end)}")
 
 
 def _sum_calendar(units: list[tuple[Number, str]]) -> Literal:

@@ -13,6 +13,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin
@@ -53,7 +54,7 @@ class Fields:
             return None
         if correlated is None:
             return None
-        marked = mark_outer(correlated[0])
+        marked = transform_up(correlated[0], lambda e: x.Outer(e) if isinstance(e, x.Column) else e)
         if not isinstance(marked, (x.Outer, x.Alias)):
             marked = x.Alias(
                 marked, parts[-1], x.fresh_id(), explicit=False
@@ -159,17 +160,6 @@ class Fields:
             found.setdefault(name if self._conf.case_sensitive else name.lower(), []).append(at)
         self._last = struct, found
         return found
-
-
-def mark_outer(expr: x.Expr) -> x.Expr:
-    """The expression with its columns marked as the enclosing query's."""
-    if isinstance(expr, x.Column):
-        return x.Outer(expr)
-    if isinstance(expr, (x.GetField, x.GetFieldOfElements)):
-        return evolve(expr, child=mark_outer(expr.child))
-    if isinstance(expr, x.Call):
-        return evolve(expr, args=tuple(mark_outer(a) for a in expr.args))
-    return expr
 
 
 def _make_base_error(expr: x.Expr, origin: Origin | None) -> AnalysisError:

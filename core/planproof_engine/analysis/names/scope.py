@@ -49,11 +49,7 @@ class Scope:
     def _index_by_name(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
         found: dict[str, list[Column]] = {}
         for column in columns:
-            name = column.name if self.case_sensitive else column.name.lower()
-            if name in found:
-                found[name].append(column)
-            else:
-                found[name] = [column]
+            found.setdefault(self.key(column.name), []).append(column)
         return found
 
     def key(self, name: str) -> str:
