@@ -203,12 +203,9 @@ class Aggregated:
             self._made = frozenset(i.id for i in self.items if isinstance(i, x.Alias))
         calls = (e for e in expr.walk() if x.is_aggregate(e))
         for column in (c for call in calls for c in call.walk() if isinstance(c, x.Column) and c.id in self._made):
-            namesake = bool(ctx.scope.find_matches((column.name,))[0])
-            raise ctx.env.make_error(
-                f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
-                f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
-                operator,
-            )
+            how = "APPEAR_IN_OPERATION" if ctx.scope.find_matches((column.name,))[0] else "MISSING_FROM_INPUT"
+            text = f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it."
+            raise ctx.env.make_error(f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{how}", text, operator)
 
     def _change(self, e: x.Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> x.Expr | None:
         if isinstance(e, x.Column) and e.id in shown:
@@ -431,18 +428,12 @@ def check_grouping_calls(items: Sequence[x.Expr], keys: Keys, node: q.Node, ctx:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in keys:
-            raise ctx.env.make_error(
-                "GROUPING_COLUMN_MISMATCH",
-                f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
-                node,
-            )
+            text = f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns."
+            raise ctx.env.make_error("GROUPING_COLUMN_MISMATCH", text, node)
         written = [*map(canonicalize, call.args)] if call.function.name == "grouping_id" else []
         if written and (keys.items or written != [canonicalize(g) for g, _ in keys.given]):
-            raise ctx.env.make_error(
-                "GROUPING_ID_COLUMN_MISMATCH",
-                "Columns of grouping_id do not match the grouping columns.",
-                node,
-            )
+            text = "Columns of grouping_id do not match the grouping columns."
+            raise ctx.env.make_error("GROUPING_ID_COLUMN_MISMATCH", text, node)
 
 
 def _is_made_later(e: x.Expr) -> bool:

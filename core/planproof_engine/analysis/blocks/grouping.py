@@ -89,11 +89,8 @@ def aggregate(
         ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     # Windows among the keys of grouping sets are computed below Expand.
     if contents(groups) & (GENERATOR | (WINDOW if sets is None else 0)):
-        ctx.env.refuse_late(
-            "UNSUPPORTED_EXPR_FOR_OPERATOR",
-            "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list.",
-            group or node,
-        )
+        text = "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list."
+        ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, group or node)
     given = items
     if sets is not None:
         absent = find_left_out_keys(groups, sets, keys, list_late_keys(groups, ctx.env))

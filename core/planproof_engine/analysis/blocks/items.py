@@ -300,11 +300,8 @@ def _find_lateral_error(expr: x.Expr, ids: set[int], nodes: Sequence[q.Node], ct
             continue
         grouping = ctx.grouping is not None and isinstance(e, x.Call) and e.function.name == "grouping"
         condition = f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}"
-        error = ctx.env.make_error(
-            "GROUPING_COLUMN_MISMATCH" if grouping else condition,
-            f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
-            nodes[0],
-        )
+        text = f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.'
+        error = ctx.env.make_error("GROUPING_COLUMN_MISMATCH" if grouping else condition, text, nodes[0])
         if not window:
             return error
         raise error

@@ -196,7 +196,7 @@ def _join_using(
     elif kind == p.FULL:
         hidden = [*left_keys, *right_keys]
         merged = [
-            _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
+            _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env)
             for padded_left, padded_right, (a, b) in zip(left_keys, right_keys, pairs)
         ]
     # The hidden columns stay below the merged ones, reached by a qualified name only.
@@ -235,14 +235,12 @@ def _call(name: str, args: list[Expr], env: Environment) -> Call:
     return apply(function, args, env.conf)
 
 
-def _coalesce(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
+def _coalesce(left: Column, right: Column, proved: bool, env: Environment) -> Expr:
     """A FULL join's merged key: the value of whichever side has one. Each row comes from one side at least, so that the
     key may be known not to be null although Spark's flag says that it may be.
 
     `proved`: neither side's own key holds a null.
     """
-    if env.registry.find("coalesce") is None:
-        raise env.make_unknown("the function coalesce", node)
     merged = _call("coalesce", [left, right], env)
     if proved and merged.nullable:
         merged = evolve(merged, known="the keys of both sides")

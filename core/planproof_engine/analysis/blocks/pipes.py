@@ -258,11 +258,9 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
 
     def refuse_lacking(items: Sequence[Expr]) -> None:
         if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
-            raise ctx.env.make_error(
-                "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
-                f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",
-                keys[0] if keys else node,
-            )
+            condition = "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION"
+            text = f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function."
+            raise ctx.env.make_error(condition, text, keys[0] if keys else node)
 
     if any(generators.find_call(i, ctx) for i in node.items):
         return _generate(node, refuse_lacking, child, ctx)

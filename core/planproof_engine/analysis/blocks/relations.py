@@ -181,12 +181,9 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
     if catalog == "spark_catalog" and len(parts) > (3 if own else 2) and not env.conf.databricks:
-        raise env.make_error(
-            "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{catalog} requires a single-part namespace, but got identifier {shown}"
-            + ("." if own else f"; no catalog `{parts[0]}` is known."),
-            node,
-        )
+        end = "." if own else f"; no catalog `{parts[0]}` is known."
+        text = f"{catalog} requires a single-part namespace, but got identifier {shown}{end}"
+        raise env.make_error("REQUIRES_SINGLE_PART_NAMESPACE", text, node)
 
 
 def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
@@ -205,17 +202,11 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation.name in env.broken:
         raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
-    output = tuple(
-        Column(
-            fresh_id(),
-            f.name,
-            f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type),
-            f.nullable or node.is_stream,
-            qualifier,
-            f.evidence if f.nullable and not node.is_stream else None,
-        )
-        for f in relation.schema
-    )
+    output: list[Column] = []
+    for f in relation.schema:
+        given = f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type)
+        known = f.evidence if f.nullable and not node.is_stream else None
+        output.append(Column(fresh_id(), f.name, given, f.nullable or node.is_stream, qualifier, known))
     padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, dt.Char)}
     metadata = list_metadata(relation.name, output, env)
     return Scan(relation.name, (*output, *metadata), padded=padded, metadata=bool(metadata))

@@ -142,24 +142,15 @@ def _is_zoned(call: x.Call) -> bool:
     return zoned
 
 
-_ZONED = frozenset(
-    {
-        (dt.DATE, dt.TIMESTAMP),
-        (dt.TIMESTAMP, dt.DATE),
-        (dt.TIMESTAMP, dt.TIMESTAMP_NTZ),
-        (dt.TIMESTAMP_NTZ, dt.TIMESTAMP),
-    }
-)
-
-
 def _needs_zone(old: dt.DataType, new: dt.DataType, dates: bool = False) -> bool:
     """Whether a time zone may decide what a cast gives (`Cast.needsTimeZone`): of `dates`, too, up to Spark 3.5."""
     if isinstance(old, dt.Nested) and type(old) is type(new):
         return any(_needs_zone(one, other, dates) for one, other in zip(old.children, new.children))
     if dates and dt.DATE in (old, new) and (dt.is_string(old) or dt.is_string(new)):
         return True
-    of_text = dt.TIMESTAMP in (old, new) and (dt.is_string(old) or dt.is_string(new))
-    return of_text or old == dt.VARIANT or (old, new) in _ZONED
+    other = new if old == dt.TIMESTAMP else old
+    of_moments = dt.TIMESTAMP in (old, new) and (dt.is_string(other) or other in (dt.DATE, dt.TIMESTAMP_NTZ))
+    return of_moments or old == dt.VARIANT
 
 
 def calls_function(expr: x.Expr, node: q.Node) -> bool:

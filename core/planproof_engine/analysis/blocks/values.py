@@ -185,11 +185,7 @@ def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> dt.
     # Inline tables follow the rules of ANSI off in both modes.
     found = find_wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
-        raise env.make_error(
-            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
-            "Invalid inline table: found incompatible types in a column: "
-            + ", ".join(dict.fromkeys(v.type.sql for v in values))
-            + ".",
-            node,
-        )
+        types = ", ".join(dict.fromkeys(v.type.sql for v in values))
+        text = f"Invalid inline table: found incompatible types in a column: {types}."
+        raise env.make_error("INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE", text, node)
     return found

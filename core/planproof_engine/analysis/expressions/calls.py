@@ -72,11 +72,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
 def _refuse_words(key: str, node: q.Call, ctx: Context) -> None:
     """What older Sparks know as grammar, and cannot call as a function."""
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
-            node,
-        )
+        text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if key in ("in", "when") and ctx.conf.before("4.0"):
         raise _make_no_constructor_error(key, node, ctx)
     if key == "between" and ctx.conf.before("4.0"):

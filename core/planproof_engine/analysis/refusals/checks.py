@@ -107,11 +107,8 @@ def refuse_in_filter(bound: x.Expr, clause: str, node: q.Node, block: q.Node, en
         raise env.make_error("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, node)
     refuse_generator(found, clause, node, env)
     if found & AGGREGATE and clause == "WHERE":
-        env.refuse_late(
-            "INVALID_WHERE_CONDITION",
-            f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.',
-            block,
-        )
+        text = f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.'
+        env.refuse_late("INVALID_WHERE_CONDITION", text, block)
 
 
 def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) -> None:
@@ -167,11 +164,9 @@ def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None
         used = {o.column.id for side, bad in padded if bad for o in outer_references(side)}
         # A lateral join's right side refers to its left side, which is within the subquery.
         if used and used - {c.id for inner in plan.walk() for c in inner.output}:
-            raise env.make_error(
-                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
-                f"Accessing outer query column is not allowed in this location: below a {join.kind} join.",
-                node,
-            )
+            condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED"
+            text = f"Accessing outer query column is not allowed in this location: below a {join.kind} join."
+            raise env.make_error(condition, text, node)
 
 
 def _refuse_mixed(expr: x.Expr, node: q.Node, env: Environment) -> None:
@@ -180,12 +175,9 @@ def _refuse_mixed(expr: x.Expr, node: q.Node, env: Environment) -> None:
             continue
         kinds = {type(e) for e in call.walk()}
         if x.Outer in kinds and x.Column in kinds:
-            raise env.make_error_at(
-                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES",
-                f'The aggregate "{pretty(call)}" mixes columns of the outer query with its own.',
-                call.span,
-                node,
-            )
+            condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES"
+            text = f'The aggregate "{pretty(call)}" mixes columns of the outer query with its own.'
+            raise env.make_error_at(condition, text, call.span, node)
 
 
 def find_first_window(expr: x.Expr) -> x.Window | None:
