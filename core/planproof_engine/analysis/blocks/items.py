@@ -102,7 +102,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
     made = list(generated.values())
     found |= contents(a for g in made for a in g.call.args)
     if made and not grouped and not found & AGGREGATE:
-        items = [rename_item(item, made, nodes, ctx.conf) for item in items]
+        calls = [(one.call, one.columns) for one in made]
+        items = [rename_item(item, calls, nodes, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
     inlined, referring, late = inline_aliases(items, aliases, nodes, ctx)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
@@ -27,11 +26,11 @@ from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
-if TYPE_CHECKING:
-    from planproof_engine.analysis.expressions.generators import Generated
+Made = Sequence[tuple[x.Call, Sequence[x.Column]]]
+"""Generators, and the columns that each of them makes."""
 
 
-def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q.Node], conf: Conf) -> x.Expr:
+def rename_item(item: x.Expr, generators: Made, nodes: Sequence[q.Node], conf: Conf) -> x.Expr:
     """The item under the name that it has beside the generators. `nodes` are all items as they were written."""
     if not isinstance(item, x.Alias) or item.explicit:
         return item
@@ -40,8 +39,8 @@ def rename_item(item: x.Expr, generators: Sequence[Generated], nodes: Sequence[q
     named = {*_list_called(nodes), *(() if conf.before("4.0") else ("between",))}
     starred = any(node.holds(q.Star) for node in nodes)
     calls = Calls(frozenset(named), conf.before("4.0"), starred)
-    taken = min(count_rounds(g.call, {}, calls) for g in generators)
-    made = {c.id: taken + 1 for g in generators for c in g.columns}
+    taken = min(count_rounds(call, {}, calls) for call, _ in generators)
+    made = {column.id: taken + 1 for _, columns in generators for column in columns}
     if count_rounds(item.child, made, calls) <= taken:
         return item
 
