@@ -178,7 +178,7 @@ def waits_for_rules(expr: x.Expr, node: q.Node, ctx: Context) -> bool:
     return any(
         part.holds(q.Column, q.Query)
         for part in node.find_all(q.Call, q.Between, outside=(q.Query,))
-        if (not _is_of_parser(part) if isinstance(part, q.Call) else between)
+        if (isinstance(part, q.Call) and not _is_of_parser(part)) or (between and isinstance(part, q.Between))
     )
 
 
