@@ -190,7 +190,7 @@ _OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
     "WHERE": _filter,
     "AGGREGATE": _aggregate,
     "PIVOT": lambda c, before: q.PipePivot(before, pivot(c, None, c.start)),
-    "UNPIVOT": lambda c, before: q.PipePivot(before, unpivot(c, None, c.start)),
+    "UNPIVOT": lambda c, before: q.PipeUnpivot(before, unpivot(c, None, c.start)),
     "TABLESAMPLE": lambda c, before: q.PipeSample(before, sample(c)),
     **dict.fromkeys(SETS, _combine),
     **dict.fromkeys(

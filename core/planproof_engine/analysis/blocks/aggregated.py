@@ -116,8 +116,17 @@ def _own_values(node: p.Plan) -> Hashable:
     if isinstance(node, p.Values):
         # Each reading of VALUES is another table to Spark (`LocalRelation`).
         return node.rows or node.call, *(c.id for c in node.output if node.call is None)
-    own = ("relation", "kind", "all", "what", "outer", "grouping_sets")
-    return tuple(getattr(node, name, None) for name in own)
+    if isinstance(node, p.Scan):
+        return node.relation
+    if isinstance(node, p.Join):
+        return node.kind
+    if isinstance(node, p.SetOperation):
+        return node.kind, node.all
+    if isinstance(node, p.Limit):
+        return node.what
+    if isinstance(node, p.Generate):
+        return node.outer
+    return node.grouping_sets if isinstance(node, p.Aggregate) else None
 
 
 @dataclass(slots=True)

@@ -25,13 +25,13 @@ from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     WINDOW,
     contents,
-    find_first_window,
     holds_window,
     is_correlated,
     is_grouping,
     refuse_generator,
     refuse_in_filter,
     refuse_outer,
+    refuse_window_within,
 )
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
 from planproof_engine.analysis.script.flags import is_of_routine, list_late_keys, loosen_grouped, loosen_output
@@ -80,9 +80,7 @@ def aggregate(
         text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
         raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, group or node)
     for item, source in zip(items, _list_item_nodes(node, items)):
-        if find_first_window(item) is not None:
-            said = "It is not allowed to use a window function inside an aggregate."
-            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", said, source)
+        refuse_window_within(item, source, ctx.env)
         check_grouped(item, groups, source, ctx, node, keys)
     if any(isinstance(e, x.Window) and is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."

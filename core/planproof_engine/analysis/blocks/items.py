@@ -182,12 +182,9 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
 def offer_alias(item: x.Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
     named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, x.LateralReference))
-    if named and not _is_variable(item):
+    is_variable = not item.explicit and isinstance(item.child, (x.Literal, x.SessionVariable))
+    if named and not is_variable:
         aliases.setdefault(ctx.key(item.name), []).append(item)
-
-
-def _is_variable(item: x.Alias) -> bool:
-    return not item.explicit and isinstance(item.child, (x.Literal, x.SessionVariable))
 
 
 def bind_named_item(node: q.Node, ctx: Context) -> x.Expr:

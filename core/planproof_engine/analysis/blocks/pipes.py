@@ -30,10 +30,10 @@ from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
-    find_first_window,
     holds_aggregate,
     refuse_in_filter,
     refuse_nested_generator,
+    refuse_window_within,
 )
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
@@ -281,9 +281,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
         named, items = inlined[: len(named)], inlined[len(named) :]
     groups = tuple(map(drop_alias, named))
     for item in items:
-        if find_first_window(item) is not None:
-            text = "It is not allowed to use a window function inside an aggregate."
-            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+        refuse_window_within(item, node, ctx.env)
         refuse_nested_generator(item, node, ctx.env)
         check_grouped(item, groups, node, ctx, node)
     if late is not None:
@@ -338,7 +336,7 @@ def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> S
     return plan, refresh_scope(scope, plan)
 
 
-def _pivot(node: q.PipePivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+def _pivot(node: q.PipePivot | q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     plan = pivot(node.pivoted, _drop_hidden((child, ctx.scope)), ctx.scope, ctx.env)
     alias = node.pivoted.alias
     return _make_side(plan if alias is None else apply_alias(plan, alias, ctx.env, node), ctx)
@@ -363,6 +361,7 @@ _BINDERS: dict[type[q.Pipe], Callable[[Any, Plan, Context, Scope | None], Side]]
     q.PipeSetOperation: _combine,
     q.PipeJoin: _join,
     q.PipePivot: _pivot,
+    q.PipeUnpivot: _pivot,
     q.PipeSample: _sample,
     q.PipeOrganize: _organize,
 }

@@ -12,7 +12,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
 from planproof_engine.analysis.expressions.moments import date, is_date
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
+from planproof_engine.analysis.refusals.checks import GENERATOR, content, holds_window, refuse_window_within
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
@@ -93,9 +93,7 @@ def _check_aggregate(node: q.Node, bound: x.Expr, ctx: Context) -> tuple[str, x.
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
     if content(bound) & GENERATOR:
         raise ctx.env.make_unknown("a generator among the aggregates of PIVOT", node)
-    if find_first_window(bound) is not None:
-        text = "It is not allowed to use a window function inside an aggregate."
-        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+    refuse_window_within(bound, node, ctx.env)
     if holds_window(bound):
         if not any(isinstance(e, x.Column) for e in bound.walk()):
             raise ctx.env.make_unknown("a window of constants among the aggregates of PIVOT", node)

@@ -180,11 +180,18 @@ def _refuse_mixed(expr: x.Expr, node: q.Node, env: Environment) -> None:
             raise env.make_error_at(condition, text, call.span, node)
 
 
-def find_first_window(expr: x.Expr) -> x.Window | None:
+def refuse_window_within(item: x.Expr, node: q.Node, env: Environment) -> None:
+    """Refuses a window inside the arguments of an aggregate function (`ExtractWindowExpressions`)."""
+    if _find_first_window(item) is not None:
+        text = "It is not allowed to use a window function inside an aggregate."
+        raise env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+
+
+def _find_first_window(expr: x.Expr) -> x.Window | None:
     """A window inside the arguments of an aggregate function, where that function is not itself over a window."""
     if isinstance(expr, x.Window):
         parts = (*expr.call.children, *expr.partition, *expr.order)
-        return next((w for p in parts if (w := find_first_window(p)) is not None), None)
+        return next((w for p in parts if (w := _find_first_window(p)) is not None), None)
     if x.is_aggregate(expr) and not is_grouping(expr):
         return next((e for e in expr.walk() if isinstance(e, x.Window)), None)
-    return next((w for c in expr.children if (w := find_first_window(c)) is not None), None)
+    return next((w for c in expr.children if (w := _find_first_window(c)) is not None), None)

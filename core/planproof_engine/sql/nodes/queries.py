@@ -463,9 +463,16 @@ class PipeJoin(Pipe):
 
 @node
 class PipePivot(Pipe):
-    """`|> PIVOT (..)` and `|> UNPIVOT (..)`."""
+    """`|> PIVOT (..)`."""
 
-    pivoted: Pivoted | Unpivoted
+    pivoted: Pivoted
+
+
+@node
+class PipeUnpivot(Pipe):
+    """`|> UNPIVOT (..)`."""
+
+    pivoted: Unpivoted
 
 
 @node
