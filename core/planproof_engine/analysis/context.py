@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -11,9 +11,9 @@ from planproof_engine.analysis.growth import Growth, Size
 from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
-from planproof_engine.catalog import Catalog
+from planproof_engine.catalog import Catalog, split_name
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Expr, Outer
+from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Span
 from planproof_engine.functions.registry import Registry
@@ -98,6 +98,11 @@ class Environment:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""
         return thing in list_lacking(self.conf.spark)
 
+    def is_of_kind(self, relation: str, kind: str) -> bool:
+        """Whether the relation is known, and a table, say."""
+        found = self.catalog.find(split_name(relation))
+        return found is not None and found.kind == kind
+
     def origin(self, node: q.Node) -> Origin | None:
         start, stop = node.span
         return place(self.text, start, stop) if start >= 0 else None
@@ -111,6 +116,12 @@ class Environment:
         while 0 <= at < stop and self.text[at] in " \t\r\n)":
             at += 1
         return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
+
+    def make_scope(
+        self, columns: Sequence[Column] = (), outer: Scope | None = None, hidden: tuple[Column, ...] = ()
+    ) -> Scope:
+        """What these columns can be named by, compared as the session compares names."""
+        return Scope(tuple(columns), hidden, outer, self.conf.case_sensitive)
 
     def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
         return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
@@ -142,8 +153,10 @@ class Environment:
     def make_unknown(self, construct: str, node: q.Node) -> Unknown:
         return Unknown(construct, self.origin(node))
 
-    def make_error(self, condition: str, message: str, node: q.Node) -> AnalysisError:
-        return AnalysisError(condition, message, self.error_origin(node))
+    def make_error(self, condition: str, message: str, node: q.Node, by_rule: bool | None = None) -> AnalysisError:
+        error = AnalysisError(condition, message, self.error_origin(node))
+        error.by_rule = by_rule
+        return error
 
     def make_error_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
         """The error at a place in the text; at `node` where the place is not known."""
@@ -194,11 +207,9 @@ class Context:
     def lacks(self, thing: str) -> bool:
         return self.env.lacks(thing)
 
-    def with_aliases(self, aliases: Aliases) -> Context:
-        return evolve(self, aliases=aliases)
-
-    def within_lambda(self, lambdas: LambdaScope) -> Context:
-        return evolve(self, lambdas=lambdas)
+    def over(self, columns: Sequence[Column]) -> Context:
+        """The context in which names mean these columns alone."""
+        return evolve(self, scope=self.env.make_scope(columns))
 
     def key(self, name: str) -> str:
         return self.scope.key(name)

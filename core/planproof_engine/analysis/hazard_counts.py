@@ -114,12 +114,11 @@ def _count_around(path: list[q.Node], at: int, text: str, found: Counting) -> Co
     around, prefix = path[outer], _make_with(path[: outer + 1], text, block.span)
     if not isinstance(block, q.Select) or not isinstance(around, q.Select) or prefix is None or not _is_plain(block):
         return None
-    clauses = [clause for clause in (around.from_, around.where) if clause is not None]
     if isinstance(path[at - 2], q.Joined):
         return _count_lateral(path[at - 1], block, around, text, found, prefix)
     lost = f"coalesce(({found._replace(before='').sql}), 0) > 0"
     taken = narrow_condition(path[outer + 1 : at], text, lost)
-    rows = _spell_clauses(clauses, text)
+    rows = _spell_clauses((around.from_, around.where), text)
     if taken is None or rows is None or around.from_ is None:
         return None
     return Counting(prefix, taken, rows, inside=found.condition)
@@ -132,8 +131,7 @@ def _count_lateral(
     alias = subquery.alias if isinstance(subquery, q.Subquery) else None
     if around.from_ is None or (alias is not None and alias.columns):
         return None
-    clauses = [clause for clause in (around.from_, around.where) if clause is not None]
-    rows = _spell_clauses(clauses, text)
+    rows = _spell_clauses((around.from_, around.where), text)
     last, start = block.items[-1].span[1] if block.items else -1, around.from_.span[0]
     if rows is None or last < start or start < 0:
         return None
@@ -167,10 +165,10 @@ def _count_in_block(path: list[q.Node], text: str, count: Count, prefix: str) ->
         return None
     if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):
         return _count_groups(block, text, taken, prefix)
-    clauses = [clause for clause in (block.from_, block.where) if clause is not None]
     if block.from_ is None and not count.cast:
         return None
-    return None if (rows := _spell_clauses(clauses, text)) is None else Counting(prefix, taken, rows, value=value)
+    rows = _spell_clauses((block.from_, block.where), text)
+    return None if rows is None else Counting(prefix, taken, rows, value=value)
 
 
 def _find_operand(node: q.Node) -> q.Node | None:
@@ -194,8 +192,7 @@ def _count_groups(block: q.Select, text: str, condition: str, prefix: str) -> Co
     if not block.items:
         return None
     first, last = block.items[0].span[0], block.items[-1].span[1]
-    rest = [block.from_, block.where, block.group, block.having, block.qualify]
-    rows = _spell_clauses([clause for clause in rest if clause is not None], text)
+    rows = _spell_clauses((block.from_, block.where, block.group, block.having, block.qualify), text)
     if rows is None or first < 0 or last < first:
         return None
     windows = [text[slice(*window.span)] for window in block.windows]
@@ -203,10 +200,11 @@ def _count_groups(block: q.Select, text: str, condition: str, prefix: str) -> Co
     return Counting(prefix, condition, rows, f"SELECT {text[first:last]}")
 
 
-def _spell_clauses(clauses: Sequence[q.Node], text: str) -> str | None:
-    if any(clause.span[0] < 0 for clause in clauses):
+def _spell_clauses(clauses: Sequence[q.Node | None], text: str) -> str | None:
+    given = [clause for clause in clauses if clause is not None]
+    if any(clause.span[0] < 0 for clause in given):
         return None
-    return "\n".join(_add_keyword(text[slice(*clause.span)], _WORDS[type(clause)]) for clause in clauses)
+    return "\n".join(_add_keyword(text[slice(*clause.span)], _WORDS[type(clause)]) for clause in given)
 
 
 _WORDS: dict[type[q.Node], str] = {
@@ -223,7 +221,7 @@ def reads_one(tree: q.Node, span: Span) -> bool:
     path = _find_path(tree, span) or []
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
     source = block.from_ if block is not None else None
-    if source is None or sum(1 for _ in source.find_all(q.Table)) != 1 or any(source.find_all(q.Query)):
+    if source is None or sum(1 for _ in source.find_all(q.Table)) != 1 or source.holds(q.Query):
         return False
     return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
 

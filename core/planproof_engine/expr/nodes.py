@@ -169,6 +169,13 @@ class Cast(OverChild):
         return self.child.evidence
 
 
+def is_coerced(expr: Expr) -> bool:
+    """Whether type coercion casts it; of a NULL only the type is left."""
+    if isinstance(expr, Literal):
+        return expr.value is None and expr.type != dt.VOID
+    return isinstance(expr, Cast) and not expr.written
+
+
 def is_aggregate(expr: Expr) -> TypeGuard[Call]:
     """Whether the expression calls an aggregate function."""
     return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE

@@ -149,9 +149,7 @@ def _calls_grouping(node: q.Node) -> bool:
 
 def _holds_window(node: q.Node) -> bool:
     """Whether a window that is written out stands in the expression, outside of its subqueries."""
-    if isinstance(node, q.Query):
-        return False
-    return (isinstance(node, q.Window) and node.reference is None) or any(map(_holds_window, node.children))
+    return any(window.reference is None for window in node.find_all(q.Window, outside=(q.Query,)))
 
 
 def _combine(c: Cursor, before: q.Query) -> q.Pipe:

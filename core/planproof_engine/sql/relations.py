@@ -305,7 +305,7 @@ def _time_travel(c: Cursor) -> q.Version | None:
     else:
         at = value(c)
         named = (n.parts[-1].text.lower() for n in at.find_all(q.Column))
-        if not any(at.find_all(q.Query)) and any(not name.startswith(("current_", "local")) for name in named):
+        if not at.holds(q.Query) and any(not name.startswith(("current_", "local")) for name in named):
             text = "Invalid time travel spec: timestamp expression cannot refer to any columns."
             c.keep_error("_LEGACY_ERROR_TEMP_0056", text, *at.span)
     return c.place(q.Version(kind, at), start)

@@ -51,20 +51,33 @@ class Node:
                     if isinstance(member, Node):
                         yield member
 
-    def walk(self, without: Node | None = None) -> Iterator[Node]:
-        """This node and all below it, outermost first, each with all below it before the next; not into `without`."""
+    def walk(self, without: Node | None = None, outside: tuple[type[Node], ...] = ()) -> Iterator[Node]:
+        """This node and all below it, outermost first, each with all below it before the next; not into `without`, nor
+        into a node of the kinds `outside`."""
         pending: list[Node] = [self]
         while pending:
             node = pending.pop()
-            if node is not without:
+            if node is not without and not isinstance(node, outside):
                 yield node
                 pending += [*node.children][::-1]
 
-    def find_all(self, *kinds: type[Kind]) -> Iterator[Kind]:
+    def find_all(self, *kinds: type[Kind], outside: tuple[type[Node], ...] = ()) -> Iterator[Kind]:
         """Those of the kinds among `walk`."""
-        for node in self.walk():
+        for node in self.walk(outside=outside):
             if isinstance(node, kinds):
                 yield node
+
+    def find_outermost(self, *kinds: type[Kind]) -> Iterator[Kind]:
+        """Those of the kinds that stand in no other one."""
+        if isinstance(self, kinds):
+            yield self
+        else:
+            for child in self.children:
+                yield from child.find_outermost(*kinds)
+
+    def holds(self, *kinds: type[Node]) -> bool:
+        """Whether this node or one below it is of one of the kinds."""
+        return any(isinstance(node, kinds) for node in self.walk())
 
 
 def _is_given(node: Node, field: dataclasses.Field[Any]) -> bool:

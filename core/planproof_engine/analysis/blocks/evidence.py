@@ -5,7 +5,8 @@ A rule here must hold for every row that the node can give.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
@@ -126,22 +127,15 @@ def make_keys_nullable(expr: Expr, absent: Keys | None, keys: Keys, conf: Conf) 
     return recompute_flags(transform_down(expr, change), conf)
 
 
-def _make_window_nullable(window: Window, change: object) -> Window:
+def _make_window_nullable(window: Window, change: Callable[[Expr], Expr | None]) -> Window:
     """A window runs over the rows of the sets, so that its function's arguments may be null there too."""
 
-    def within(e: Expr) -> Expr:
-        return transform_down(e, change)  # type: ignore[arg-type]
-
+    within = partial(transform_down, change=change)
     call = window.call
     if isinstance(call, Call):
-        call = evolve(call, args=tuple(within(a) for a in call.args), known=None)
-    return evolve(
-        window,
-        call=call,
-        known=None,
-        partition=tuple(within(p) for p in window.partition),
-        order=tuple(evolve(o, child=within(o.child)) for o in window.order),
-    )
+        call = evolve(call, args=tuple(map(within, call.args)), known=None)
+    order = tuple(evolve(key, child=within(key.child)) for key in window.order)
+    return evolve(window, call=call, known=None, partition=tuple(map(within, window.partition)), order=order)
 
 
 def recompute_flags(expr: Expr, conf: Conf) -> Expr:

@@ -117,7 +117,7 @@ class _Clause:
         if self._find_lateral():
             raise self._make_lateral_error(group)
         groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not any(map(is_aggregate, i.walk()))))
-        if not groups and any(has_column_outside(i) for i in self.items):
+        if not groups and any(any(columns_outside(i)) for i in self.items):
             text = (
                 "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
                 "Please explicitly specify the grouping columns."
@@ -202,9 +202,8 @@ class _Clause:
             return self._ordinal(int(node.text), node)
         star = _find_star(node)
         if star is not None:
-            error = self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
-            error.by_rule = False  # No rule expands it.
-            raise error
+            text = "Invalid usage of '*' in GROUP BY."  # No rule expands it.
+            raise self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star, by_rule=False)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
@@ -284,13 +283,13 @@ def _find_star(node: q.Node) -> q.Star | None:
     return next((found for child in node.children if (found := _find_star(child)) is not None), None)
 
 
-def has_column_outside(expr: Expr) -> bool:
-    """Whether a column stands in the expression outside of its aggregate functions."""
+def columns_outside(expr: Expr) -> Iterator[Column]:
+    """The columns that stand outside of aggregate functions, and of `grouping(..)`."""
     if isinstance(expr, Column):
-        return True
-    if isinstance(expr, Literal) or is_aggregate(expr):
-        return False
-    return any(has_column_outside(c) for c in expr.children)
+        yield expr
+    elif not is_aggregate(expr):
+        for child in expr.children:
+            yield from columns_outside(child)
 
 
 def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Aliases:

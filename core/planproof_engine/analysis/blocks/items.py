@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.beside_generators import rename_item
-from planproof_engine.analysis.blocks.groupby import has_column_outside
+from planproof_engine.analysis.blocks.groupby import columns_outside
+from planproof_engine.analysis.blocks.rounds import rename_item
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
@@ -27,23 +27,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer,
 )
 from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    LateralReference,
-    Literal,
-    Outer,
-    SessionVariable,
-    Variable,
-    Window,
-    fresh_id,
-    is_aggregate,
-)
+from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.families.operators import CASTS
@@ -65,7 +49,7 @@ class Items:
     else of the Aggregate is right.
     """
 
-    exprs: list[Expr]
+    exprs: list[x.Expr]
     content: int = 0
     generated: list[Generated] = field(default_factory=list)
     lateral: frozenset[int] = frozenset()
@@ -78,7 +62,7 @@ class Items:
         return child
 
     @property
-    def arguments(self) -> Iterator[Expr]:
+    def arguments(self) -> Iterator[x.Expr]:
         return (a for made in self.generated for a in made.call.args)
 
 
@@ -98,8 +82,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
             columns = (*scope.columns, *given) if first else scope.columns
             ctx = evolve(ctx, scope=evolve(scope, columns=columns, hidden=(*scope.hidden, *given)))
     aliases = Aliases()
-    lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
-    items: list[Expr] = []
+    lateral = evolve(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
+    items: list[x.Expr] = []
     found = 0
     for at, node in enumerate(nodes):
         if at in generated or is_star(node, ctx):
@@ -109,7 +93,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
         else:
             item = _bind_item(node, nodes[at + 1 :], lateral, items, grouped)
             items.append(item)
-            if isinstance(item, Alias):
+            if isinstance(item, x.Alias):
                 found |= content(item.child)
                 offer_alias(item, node, aliases, ctx)
     if found & GENERATOR:
@@ -118,7 +102,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
     made = list(generated.values())
     found |= contents(a for g in made for a in g.call.args)
     if made and not grouped and not found & AGGREGATE:
-        items = [rename_item(item, made, nodes, ctx.conf) for item in items]
+        calls = [(one.call, one.columns) for one in made]
+        items = [rename_item(item, calls, nodes, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
     inlined, referring, late = inline_aliases(items, aliases, nodes, ctx)
@@ -128,7 +113,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
 def _is_taken_out_first(made: Generated, nodes: Sequence[q.Node], source: Plan | None, ctx: Context) -> bool:
     """Whether names beside the generator are looked up over what it makes: it is one of constants, and a star of a FROM
     that is resolved later is expanded before them (`ResolveReferences`, `ExtractGenerator`)."""
-    of_constants = not any(isinstance(e, Column) for a in made.call.args for e in a.walk())
+    of_constants = not any(isinstance(e, x.Column) for a in made.call.args for e in a.walk())
     return of_constants and bool(waits(source, ctx.env)) and any(is_star(node, ctx) for node in nodes)
 
 
@@ -162,7 +147,7 @@ def _check_types(nodes: Sequence[q.Node], ctx: Context) -> None:
             return
 
 
-def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr], grouped: bool) -> Expr:
+def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[x.Expr], grouped: bool) -> x.Expr:
     """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
     first, and a generator out of its place among those before it (`ExtractGenerator`), or a column that no GROUP BY
     has."""
@@ -175,7 +160,7 @@ def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Seq
         if error.condition in OF_AGGREGATES:
             raise_first(find_errors(node, ctx), error)
             _bind_others(node, behind, ctx)
-            if not grouped and any(map(has_column_outside, before)):
+            if not grouped and any(any(columns_outside(item)) for item in before):
                 text = "The query does not include a GROUP BY clause, and an item names a column as it is."
                 raise ctx.env.make_error("MISSING_GROUP_BY", text, node) from None
         raise
@@ -194,18 +179,15 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
             return
 
 
-def offer_alias(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
+def offer_alias(item: x.Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
     """Lets the items to the right name this one, if the query names it."""
-    named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, LateralReference))
-    if named and not _is_variable(item):
+    named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, x.LateralReference))
+    is_variable = not item.explicit and isinstance(item.child, (x.Literal, x.SessionVariable))
+    if named and not is_variable:
         aliases.setdefault(ctx.key(item.name), []).append(item)
 
 
-def _is_variable(item: Alias) -> bool:
-    return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
-
-
-def bind_named_item(node: q.Node, ctx: Context) -> Expr:
+def bind_named_item(node: q.Node, ctx: Context) -> x.Expr:
     """One select item as a Column or an Alias, named as Spark names it."""
     refuse_named_star(node, ctx)
     if isinstance(node, q.Aliases):
@@ -216,65 +198,65 @@ def bind_named_item(node: q.Node, ctx: Context) -> Expr:
         )
         raise ctx.env.make_error("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
     if isinstance(node, q.Alias):
-        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
+        return x.Alias(bind(node.operand, ctx), node.alias.text, x.fresh_id())
     bound = bind(node, ctx)
-    if isinstance(bound, Alias):
-        return evolve(bound, id=fresh_id())
-    if isinstance(bound, Column):
+    if isinstance(bound, x.Alias):
+        return evolve(bound, id=x.fresh_id())
+    if isinstance(bound, x.Column):
         return bound
-    return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
+    return x.Alias(bound, _auto_name(bound, node), x.fresh_id(), explicit=False)
 
 
-def _auto_name(bound: Expr, node: q.Node) -> str:
+def _auto_name(bound: x.Expr, node: q.Node) -> str:
     """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
     inner = drop_parentheses(node)
     parts = name_parts(inner)
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
-    is_cast = isinstance(bound, Call) and bound.function.name in CASTS
-    if (isinstance(bound, Cast) or is_cast) and (outer := _find_outer_name(inner, bound.children[0])) is not None:
+    is_cast = isinstance(bound, x.Call) and bound.function.name in CASTS
+    if (isinstance(bound, x.Cast) or is_cast) and (outer := _find_outer_name(inner, bound.children[0])) is not None:
         return outer
-    if isinstance(inner, q.Cast) and isinstance(bound, Cast):
+    if isinstance(inner, q.Cast) and isinstance(bound, x.Cast):
         operand = drop_parentheses(inner.operand)
-        if isinstance(bound.child, Column) and name_parts(operand):
+        if isinstance(bound.child, x.Column) and name_parts(operand):
             return bound.child.name
-        if isinstance(bound.child, (Alias, LateralReference)):
+        if isinstance(bound.child, (x.Alias, x.LateralReference)):
             return bound.child.name
-    if isinstance(bound, Call) and is_cast and isinstance(bound.args[0], LateralReference):
+    if isinstance(bound, x.Call) and is_cast and isinstance(bound.args[0], x.LateralReference):
         return bound.args[0].name
     return _name_by_sql(bound)
 
 
-def _find_outer_name(node: q.Node, child: Expr) -> str | None:
+def _find_outer_name(node: q.Node, child: x.Expr) -> str | None:
     """The name by which the operand of a cast means a column of the query around, or a part of one: there it is a named
     expression still (`OuterReference`, `Alias`)."""
     operand = node.arguments[0] if isinstance(node, q.Call) else getattr(node, "operand", None)
     parts = name_parts(drop_parentheses(operand)) if isinstance(operand, q.Node) else ()
-    return parts[-1] if parts and isinstance(child, _NAMED) and child.holds(Outer) else None
+    return parts[-1] if parts and isinstance(child, _NAMED) and child.holds(x.Outer) else None
 
 
-_FIELDS = (GetField, GetFieldOfElements)
-_NAMED = (Alias, Column, *_FIELDS, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
+_FIELDS = (x.GetField, x.GetFieldOfElements)
+_NAMED = (x.Alias, x.Column, *_FIELDS, x.LateralReference, x.Outer, x.Variable, x.SessionVariable, x.Call, x.Literal)
 
 
-def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
-    if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
+def _path_name(bound: x.Expr, parts: tuple[str, ...]) -> str:
+    if isinstance(bound, x.Call) and parts[-1].lower() == "grouping__id":
         return "grouping__id"
-    if isinstance(bound, Call) and bound.function.name != "getmapvalue":
+    if isinstance(bound, x.Call) and bound.function.name != "getmapvalue":
         return _name_by_sql(bound)
     return parts[-1]
 
 
-def _name_by_sql(bound: Expr) -> str:
+def _name_by_sql(bound: x.Expr) -> str:
     try:
         return output_name(bound)
     except Unknown as unknown:
-        return f"{NAMELESS}{unknown.construct}{NAMELESS}{fresh_id()}"
+        return f"{NAMELESS}{unknown.construct}{NAMELESS}{x.fresh_id()}"
 
 
 def inline_aliases(
-    items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
-) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
+    items: list[x.Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
+) -> tuple[list[x.Expr], frozenset[int], AnalysisError | None]:
     """References to aliases on the left replaced by what these aliases name; the items that had such references; and
     the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`).
 
@@ -282,13 +264,13 @@ def inline_aliases(
     drawn once there, and here it stands twice in the plan. What runs is the text, not this plan."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
     sizes: dict[int, int] = {}
-    done: list[Expr] = []
+    done: list[x.Expr] = []
     referring: set[int] = set()
     late: AnalysisError | None = None
     of_all = 0
     for item in items:
-        if isinstance(item, Alias):
-            sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
+        if isinstance(item, x.Alias):
+            sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, x.Column) else 1 for e in item.child.walk())
             of_all += sizes[item.id]
             refuse_long(sizes[item.id], of_all)
             late = late or _find_lateral_error(item.child, set(by_id), nodes, ctx)
@@ -302,35 +284,32 @@ def inline_aliases(
     return done, frozenset(referring), late
 
 
-def _id_of(item: Alias, by_id: Mapping[int, Expr]) -> int:
+def _id_of(item: x.Alias, by_id: Mapping[int, x.Expr]) -> int:
     """The id of an item. One that names an alias on its left, and nothing else, is the column of that alias."""
-    named = item.child.child if isinstance(item.child, LateralReference) and not item.explicit else None
-    return named.id if isinstance(named, Column) and named.id in by_id else item.id
+    named = item.child.child if isinstance(item.child, x.LateralReference) and not item.explicit else None
+    return named.id if isinstance(named, x.Column) and named.id in by_id else item.id
 
 
-def _find_lateral_error(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
+def _find_lateral_error(expr: x.Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
     """An alias on the left cannot be named inside a window, which raises, or an aggregate function."""
     for e in expr.walk():
-        window = isinstance(e, Window)
-        if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
+        window = isinstance(e, x.Window)
+        if not (window or x.is_aggregate(e)) or not any(isinstance(c, x.Column) and c.id in ids for c in e.walk()):
             continue
-        grouping = ctx.grouping is not None and isinstance(e, Call) and e.function.name == "grouping"
+        grouping = ctx.grouping is not None and isinstance(e, x.Call) and e.function.name == "grouping"
         condition = f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}"
-        error = ctx.env.make_error(
-            "GROUPING_COLUMN_MISMATCH" if grouping else condition,
-            f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
-            nodes[0],
-        )
+        text = f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.'
+        error = ctx.env.make_error("GROUPING_COLUMN_MISMATCH" if grouping else condition, text, nodes[0])
         if not window:
             return error
         raise error
     return None
 
 
-def substitute(expr: Expr, by_id: dict[int, Expr]) -> Expr:
+def substitute(expr: x.Expr, by_id: dict[int, x.Expr]) -> x.Expr:
     """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
 
-    def change(e: Expr) -> Expr:
-        return by_id.get(e.id, e) if isinstance(e, Column) else e.child if isinstance(e, LateralReference) else e
+    def change(e: x.Expr) -> x.Expr:
+        return by_id.get(e.id, e) if isinstance(e, x.Column) else e.child if isinstance(e, x.LateralReference) else e
 
     return transform_up(expr, change)

@@ -6,12 +6,12 @@ Source: `ResolveNaturalAndUsingJoin`, `NaturalAndUsingJoinResolution`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -27,26 +27,13 @@ from planproof_engine.analysis.refusals.earlier import CHECKED
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast, check_cast
-from planproof_engine.logical.nodes import (
-    CROSS,
-    FULL,
-    INNER,
-    LEFT_ANTI,
-    LEFT_SEMI,
-    RIGHT,
-    Generate,
-    Join,
-    Named,
-    Plan,
-    Project,
-    Values,
-)
+from planproof_engine.functions.bind import apply
+from planproof_engine.logical import nodes as p
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
-Side = tuple[Plan, Scope]
+Side = tuple[p.Plan, Scope]
 
 
 def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
@@ -79,17 +66,17 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
     hidden = left[1].hidden + right[1].hidden
     condition = None
     if on is not None:
-        both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
+        both = env.make_scope(left[1].columns + right[1].columns, outer, hidden)
         bound = _bind_on(on, Context(env, both, clause="JOIN"))
         refuse_generator(content(bound), "JOIN", on, env)
         condition = _require_boolean(bound, on, env)
         _check(condition, node, env)
-    plan = Join(left[0], right[0], kind, condition, lateral=node.lateral)
-    if kind in (LEFT_SEMI, LEFT_ANTI):
+    plan = p.Join(left[0], right[0], kind, condition, lateral=node.lateral)
+    if kind in (p.LEFT_SEMI, p.LEFT_ANTI):
         hidden = left[1].hidden
     by_id = {c.id: c for c in plan.output}
     hidden = tuple(by_id.get(c.id, c) for c in hidden)
-    return plan, Scope(_refresh_columns(left, right, plan), hidden, outer, env.conf.case_sensitive)
+    return plan, env.make_scope(_refresh_columns(left, right, plan), outer, hidden)
 
 
 def _bind_on(on: q.Node, ctx: Context) -> Expr:
@@ -118,33 +105,32 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
         )
 
 
-def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
+def refuse_aggregates(plan: p.Plan, node: q.Node, env: Environment) -> None:
     """Refuses aggregates and windows in the conditions of joins, in LATERAL VIEW and in table functions beside them.
     Spark does so after all names are resolved.
 
     `plan` is what a FROM or a pipe operator gave: joins, and the projections that USING puts over them.
     """
-    while isinstance(plan, Generate):
-        if contents(plan.call.args) & (AGGREGATE | WINDOW):
-            text = f"LATERAL VIEW takes no aggregate and no window function: {pretty(plan.call)}."
-            env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
+    while isinstance(plan, p.Generate):
+        _refuse_computed("LATERAL VIEW", plan.call, plan.call.args, node, env)
         plan = plan.child
-    if isinstance(plan, Project) and isinstance(plan.child, Join):
+    if isinstance(plan, p.Project) and isinstance(plan.child, p.Join):
         plan = plan.child
-    if not isinstance(plan, Join):
+    if not isinstance(plan, p.Join):
         return
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
-    made = plan.right.child if isinstance(plan.right, Named) else plan.right
-    if isinstance(made, Values) and made.call is not None and contents(made.call.args) & (AGGREGATE | WINDOW):
-        text = f"A table function takes no aggregate and no window function: {pretty(made.call)}."
+    made = plan.right.child if isinstance(plan.right, p.Named) else plan.right
+    if isinstance(made, p.Values) and made.call is not None:
+        _refuse_computed("A table function", made.call, made.call.args, node, env)
+    if plan.condition is not None:
+        _refuse_computed("A join's condition", plan.condition, (plan.condition,), node, env)
+
+
+def _refuse_computed(what: str, shown: Expr, exprs: Iterable[Expr], node: q.Node, env: Environment) -> None:
+    if contents(exprs) & (AGGREGATE | WINDOW):
+        text = f"{what} takes no aggregate and no window function: {pretty(shown)}."
         env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
-    if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
-        env.refuse_late(
-            "UNSUPPORTED_EXPR_FOR_OPERATOR",
-            f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
-            node,
-        )
 
 
 def find_keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
@@ -158,10 +144,10 @@ def find_keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     return at, stop
 
 
-def _refresh_columns(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
+def _refresh_columns(left: Side, right: Side, plan: p.Join) -> tuple[Column, ...]:
     """The scope's columns with the nullability and evidence that the join gives them."""
     by_id = {c.id: c for c in plan.output}
-    wanted = left[1].columns if plan.kind in (LEFT_SEMI, LEFT_ANTI) else left[1].columns + right[1].columns
+    wanted = left[1].columns if plan.kind in (p.LEFT_SEMI, p.LEFT_ANTI) else left[1].columns + right[1].columns
     return tuple(by_id.get(c.id, c) for c in wanted)
 
 
@@ -182,12 +168,7 @@ def refuse_no_boolean(condition: Expr, node: q.Node, env: Environment) -> None:
 
 def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
-    if condition.type == dt.BOOLEAN:
-        return condition
-    refused = check_cast(condition.type, dt.BOOLEAN, "ansi" if env.conf.ansi else "legacy")
-    if refused is not None:
-        raise env.make_mismatch_error(refused, node)
-    return cast(condition, dt.BOOLEAN, env.conf)
+    return cast_implicitly(condition, dt.BOOLEAN, env, node)
 
 
 def _join_using(
@@ -196,45 +177,34 @@ def _join_using(
     pairs = [(_find_key(n, left, "left", node, env), _find_key(n, right, "right", node, env)) for n in names]
     condition = _make_condition(pairs, env, node)
     natural = tuple(names) if node.natural else None
-    kind_ = CROSS if kind == INNER and condition is None else kind
-    joined = Join(left[0], right[0], kind_, condition, natural, node.lateral)
+    kind_ = p.CROSS if kind == p.INNER and condition is None else kind
+    joined = p.Join(left[0], right[0], kind_, condition, natural, node.lateral)
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]
     right_keys = [by_id.get(b.id, b) for _, b in pairs]
     of_left, of_right = {k.id for k in left_keys}, {k.id for k in right_keys}
     rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in of_left]
-    if kind in (LEFT_SEMI, LEFT_ANTI):
-        items: list[Expr] = [*left_keys, *rest_left]
-        kept = tuple(c for c in left[1].hidden if c.name != METADATA)
-        return _project_merged(items, joined, kept, (), env, outer)
     rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in of_right]
-    carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA)
-    if kind == RIGHT:
-        return _project_merged([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
-    if kind == FULL:
+    carried = [by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden if c.name != METADATA]
+    merged: list[Expr] = [*left_keys]
+    hidden = right_keys
+    if kind in (p.LEFT_SEMI, p.LEFT_ANTI):
+        rest_right, hidden = [], []
+        carried = [c for c in left[1].hidden if c.name != METADATA]
+    elif kind == p.RIGHT:
+        merged, hidden = [*right_keys], left_keys
+    elif kind == p.FULL:
+        hidden = [*left_keys, *right_keys]
         merged = [
-            _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
+            _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env)
             for padded_left, padded_right, (a, b) in zip(left_keys, right_keys, pairs)
         ]
-        hidden = (*left_keys, *right_keys)
-        return _project_merged([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
-    return _project_merged([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
-
-
-def _project_merged(
-    items: list[Expr],
-    child: Plan,
-    carried: tuple[Column, ...],
-    hidden: tuple[Column, ...],
-    env: Environment,
-    outer: Scope | None,
-) -> Side:
-    """The merged columns; the hidden ones stay below, reached by a qualified name only."""
-    shown = tuple(column_of(i) for i in items)
+    # The hidden columns stay below the merged ones, reached by a qualified name only.
+    items = (*merged, *rest_left, *rest_right)
+    shown = [*map(column_of, items)]
     ids = {c.id for c in shown}
     kept = tuple(c for c in (*carried, *hidden) if c.id not in ids)
-    plan = Project((*items, *kept), child) if kept else Project(tuple(items), child)
-    return plan, Scope(shown, kept, outer, env.conf.case_sensitive)
+    return p.Project((*items, *kept), joined), env.make_scope(shown, outer, kept)
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
@@ -265,14 +235,12 @@ def _call(name: str, args: list[Expr], env: Environment) -> Call:
     return apply(function, args, env.conf)
 
 
-def _coalesce(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
+def _coalesce(left: Column, right: Column, proved: bool, env: Environment) -> Expr:
     """A FULL join's merged key: the value of whichever side has one. Each row comes from one side at least, so that the
     key may be known not to be null although Spark's flag says that it may be.
 
     `proved`: neither side's own key holds a null.
     """
-    if env.registry.find("coalesce") is None:
-        raise env.make_unknown("the function coalesce", node)
     merged = _call("coalesce", [left, right], env)
     if proved and merged.nullable:
         merged = evolve(merged, known="the keys of both sides")

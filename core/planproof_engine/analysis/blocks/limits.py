@@ -23,7 +23,7 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment, outer: Scope
     """LIMIT and OFFSET take a constant, whose value is not negative."""
     if isinstance(node, q.Var):
         return plan
-    count = bind(node, Context(env, Scope(plan.output, (), outer, env.conf.case_sensitive), clause=key.upper()))
+    count = bind(node, Context(env, env.make_scope(plan.output, outer), clause=key.upper()))
     refuse_generator(content(count), key.upper(), node, env)
     _refuse_predicates(count, key, node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
@@ -33,19 +33,15 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment, outer: Scope
     if named or ranks or computed or is_volatile(count) or holds_aggregate(count):
         env.refuse_late(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     elif count.type != dt.INT:
-        env.refuse_late(
-            f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
-        )
+        text = f'The {key} expression must be integer type, but got "{count.type.sql}".'
+        env.refuse_late(f"{condition}.DATA_TYPE", text, node)
     elif (failure := find_failure(count, env.conf)) is not None:
         raise env.make_error(failure, f"The {key} expression cannot be computed.", node)
     elif (value := _find_value(count)) is None:
         env.refuse_late(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
     elif isinstance(value, int) and value < 0:
-        env.refuse_late(
-            f"{condition}.IS_NEGATIVE",
-            f"The {key} expression must be equal to or greater than 0, but got {value}.",
-            node,
-        )
+        text = f"The {key} expression must be equal to or greater than 0, but got {value}."
+        env.refuse_late(f"{condition}.IS_NEGATIVE", text, node)
     return Limit(key, plan, (count,))
 
 

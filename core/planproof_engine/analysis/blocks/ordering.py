@@ -18,7 +18,7 @@ from planproof_engine.analysis.blocks.rules_first import find_misplaced_generato
 from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.analysis.expressions.literals import NULL, is_position
+from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
@@ -30,20 +30,19 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     Subquery,
     content,
+    content_beside_grouping,
+    contents,
     holds_window,
-    is_correlated,
-    is_grouping,
     refuse_generator,
     refuse_outer,
+    why_refused,
 )
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
-from planproof_engine.expr import Call, Column, Expr, InSubquery, ScalarSubquery, Sort, column_of
+from planproof_engine.expr import Call, Column, Expr, Sort, column_of
 from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Exists
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -69,11 +68,6 @@ def bind_organization(
     if node.offset is not None:
         plan = add_limit("offset", node.offset.count, plan, env, outer)
     return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env, outer)
-
-
-def _content_beside_grouping(key: Expr) -> int:
-    """What the key holds, `grouping(..)` left out: every sort over the Aggregate can reach that."""
-    return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
 
 
 @dataclass(slots=True)
@@ -315,7 +309,7 @@ class _Clause:
         """
         if error.condition == "FIELD_NOT_FOUND":
             sort_keys([node], self._make_output_context())
-        if self.block is None or not any(node.find_all(q.Query)):
+        if self.block is None or not node.holds(q.Query):
             return
         if self.block.over is None:
             self._refuse_unknown_names([node], self._list_written_columns(node))
@@ -378,7 +372,7 @@ class _Clause:
             return key
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
-            over.refuse_behind_grouping(key.child, node, self.node, block.ctx)
+            over.refuse_behind_grouping(key.child, self.node, block.ctx)
             return evolve(key, child=over.resolve(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = frozenset(c.id for c in self.plan.output)
@@ -402,9 +396,7 @@ class _Clause:
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
-        found = 0
-        for key in keys:
-            found |= content(key)
+        found = contents(keys)
         if not found:
             return
         refuse_generator(found, self.word, self.node, self.env)
@@ -430,11 +422,10 @@ class _Clause:
         block = self.block
         if block is None or block.over is None or self.word not in _SORTS:
             return bool(content(key) & (AGGREGATE | WINDOW))
-        within = _content_beside_grouping(key.child)
+        within = content_beside_grouping(key.child)  # Every sort over the Aggregate can reach `grouping(..)`.
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
-        category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
         over = self.block.over if self.block is not None else None
         grouped = over.keys if over is not None else ()
         for key in keys:
@@ -442,14 +433,9 @@ class _Clause:
                 if e in grouped or (over and isinstance(e, Call) and e.function.category is Category.AGGREGATE):
                     break  # The Aggregate below computes it (`ResolveAggregateFunctions`).
                 self._refuse_unseen(e, keys)
-                if isinstance(e, (Exists, InSubquery)):
-                    condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
-                elif isinstance(e, ScalarSubquery) and is_correlated(e):
-                    condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
-                    text = "Correlated scalar subqueries"
-                else:
-                    continue
-                raise self.env.make_error(condition, f"{text} cannot be used in {self.word}.", self.node)
+                if (refused := why_refused(e)) is not None:
+                    condition = f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{refused[0]}"
+                    raise self.env.make_error(condition, f"{refused[1]} cannot be used in {self.word}.", self.node)
 
     def _refuse_unseen(self, expr: Expr, keys: list[Sort]) -> None:
         """A subquery of a sort reaches what the query shows and what the keys name beside it, and not its input."""

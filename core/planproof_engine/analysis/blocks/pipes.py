@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from planproof_engine.analysis.blocks import joins, pivots
+from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
 from planproof_engine.analysis.blocks.items import Items, bind_items, bind_named_item, inline_aliases, offer_alias
 from planproof_engine.analysis.blocks.joins import Side
 from planproof_engine.analysis.blocks.ordering import bind_organization
+from planproof_engine.analysis.blocks.pivots import pivot
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
 from planproof_engine.analysis.blocks.setops import build_set_operation
@@ -29,10 +30,10 @@ from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
-    find_first_window,
     holds_aggregate,
     refuse_in_filter,
     refuse_nested_generator,
+    refuse_window_within,
 )
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
@@ -91,19 +92,13 @@ def _bind_input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
     else:
         plan = env.bind_query(node, env, outer)
     kept = {c.id for c in hidden}
-    return plan, _make_scope(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
+    return plan, env.make_scope([c for c in plan.output if c.id not in kept], outer, hidden)
 
 
 def _list_clauses(node: q.Select) -> tuple[object, ...]:
     """What puts more over a SELECT than its items."""
     arranged = (node.order, node.sort, node.cluster, node.distribute)
     return (node.with_, *arranged, node.limit, node.offset, node.distinct, node.qualify)
-
-
-def _make_scope(
-    columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None
-) -> Scope:
-    return Scope(columns, hidden, outer, env.conf.case_sensitive)
 
 
 def _drop_shown(hidden: tuple[Column, ...], shown: Sequence[Expr]) -> tuple[Column, ...]:
@@ -115,7 +110,7 @@ def _project(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
     """A projection, with the input's hidden columns behind its items."""
     hidden = ctx.scope.hidden
     plan = Project((*items, *_drop_shown(hidden, items)), child)
-    return plan, _make_scope(tuple(column_of(i) for i in items), hidden, ctx.env, ctx.scope.outer)
+    return plan, ctx.env.make_scope([*map(column_of, items)], ctx.scope.outer, hidden)
 
 
 def _drop_hidden(side: Side) -> Plan:
@@ -125,7 +120,7 @@ def _drop_hidden(side: Side) -> Plan:
 
 def _make_side(plan: Plan, ctx: Context) -> Side:
     """An operator that hides nothing, and behind which nothing hidden is in reach."""
-    return plan, _make_scope(plan.output, (), ctx.env, ctx.scope.outer)
+    return plan, ctx.env.make_scope(plan.output, ctx.scope.outer)
 
 
 def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -263,16 +258,14 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
 
     def refuse_lacking(items: Sequence[Expr]) -> None:
         if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
-            raise ctx.env.make_error(
-                "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
-                f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function.",
-                keys[0] if keys else node,
-            )
+            condition = "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION"
+            text = f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function."
+            raise ctx.env.make_error(condition, text, keys[0] if keys else node)
 
     if any(generators.find_call(i, ctx) for i in node.items):
         return _generate(node, refuse_lacking, child, ctx)
     aliases = Aliases()
-    over = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    over = evolve(ctx, aliases=aliases) if ctx.conf.lateral_column_alias else ctx
     named: list[Expr] = []
     try:
         for key in keys:
@@ -288,9 +281,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
         named, items = inlined[: len(named)], inlined[len(named) :]
     groups = tuple(map(drop_alias, named))
     for item in items:
-        if find_first_window(item) is not None:
-            text = "It is not allowed to use a window function inside an aggregate."
-            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+        refuse_window_within(item, node, ctx.env)
         refuse_nested_generator(item, node, ctx.env)
         check_grouped(item, groups, node, ctx, node)
     if late is not None:
@@ -345,17 +336,9 @@ def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> S
     return plan, refresh_scope(scope, plan)
 
 
-def _pivot(node: q.PipePivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _drop_hidden((child, ctx.scope))
-    return _apply_alias(pivots.pivot(node.pivoted, plan, ctx.scope, ctx.env), node.pivoted.alias, node, ctx)
-
-
-def _unpivot(node: q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _drop_hidden((child, ctx.scope))
-    return _apply_alias(pivots.unpivot(node.unpivoted, plan, ctx.scope, ctx.env), node.unpivoted.alias, node, ctx)
-
-
-def _apply_alias(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context) -> Side:
+def _pivot(node: q.PipePivot | q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    plan = pivot(node.pivoted, _drop_hidden((child, ctx.scope)), ctx.scope, ctx.env)
+    alias = node.pivoted.alias
     return _make_side(plan if alias is None else apply_alias(plan, alias, ctx.env, node), ctx)
 
 
@@ -378,7 +361,7 @@ _BINDERS: dict[type[q.Pipe], Callable[[Any, Plan, Context, Scope | None], Side]]
     q.PipeSetOperation: _combine,
     q.PipeJoin: _join,
     q.PipePivot: _pivot,
-    q.PipeUnpivot: _unpivot,
+    q.PipeUnpivot: _pivot,
     q.PipeSample: _sample,
     q.PipeOrganize: _organize,
 }

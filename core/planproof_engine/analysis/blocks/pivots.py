@@ -6,27 +6,16 @@ from collections.abc import Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
-from planproof_engine.analysis.blocks.grouping import columns_outside
+from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
 from planproof_engine.analysis.expressions.moments import date, is_date
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import GENERATOR, content, find_first_window, holds_window
+from planproof_engine.analysis.refusals.checks import GENERATOR, content, holds_window, refuse_window_within
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Cast,
-    Column,
-    Expr,
-    Literal,
-    column_of,
-    drop_alias,
-    fresh_id,
-    is_aggregate,
-)
+from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
@@ -35,14 +24,20 @@ from planproof_engine.functions.families.line import is_foldable, is_null
 from planproof_engine.functions.names import LEFT_BY_PIVOT
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings
 from planproof_engine.types.kinds import is_orderable
 
 
-def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+def pivot(node: q.Pivoted | q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """The rows of PIVOT or UNPIVOT over those of `child`."""
+    if isinstance(node, q.Pivoted):
+        return _pivot(node, child, scope, env)
+    return _unpivot(node, child, scope, env)
+
+
+def _pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """PIVOT groups by the columns that neither the aggregates nor FOR name. It gives one column per value, or one per
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
@@ -53,12 +48,12 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
             text = f"Invalid pivot column {pretty(key)}: its type is not comparable."
             raise env.make_error("INCOMPARABLE_PIVOT_COLUMN", text, node)
     aggregates = [_check_aggregate(a, expr, ctx) for a, expr in zip(node.aggregates, bound)]
-    used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
-    groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
+    used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, x.Column)}
+    groups = tuple(x.column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
     # row.
     picked = _is_picked([a for _, a in aggregates])
-    made: list[Column] = []
+    made: list[x.Column] = []
     values = [_bind_value(v, keys, ctx) for v in node.values]
     for group in groups:
         refuse_group(group, node, env)
@@ -68,7 +63,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
         for own, aggregate in aggregates:
             shown = name if len(aggregates) == 1 else f"{name}_{own}"
             nullable = picked or aggregate.nullable
-            made.append(Column(fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
+            made.append(x.Column(x.fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
     parts = tuple(a for _, a in aggregates), tuple(keys), tuple(v for _, v in values)
     return Pivot(groups, *parts, child, (*groups, *made))
 
@@ -84,43 +79,41 @@ def find_star_error(block: q.Block, source: Plan, error: AnalysisError, env: Env
     return env.make_error("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
 
 
-def _is_picked(aggregates: Sequence[Expr]) -> bool:
+def _is_picked(aggregates: Sequence[x.Expr]) -> bool:
     return all(map(_picks_first, aggregates))
 
 
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _check_aggregate(node: q.Node, bound: Expr, ctx: Context) -> tuple[str, Expr]:
+def _check_aggregate(node: q.Node, bound: x.Expr, ctx: Context) -> tuple[str, x.Expr]:
     """The aggregate's name, and the aggregate."""
-    if any(True for _ in columns_outside(bound)):
+    if any(columns_outside(bound)):
         said = f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1006", said, node)
     if content(bound) & GENERATOR:
         raise ctx.env.make_unknown("a generator among the aggregates of PIVOT", node)
-    if find_first_window(bound) is not None:
-        text = "It is not allowed to use a window function inside an aggregate."
-        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
+    refuse_window_within(bound, node, ctx.env)
     if holds_window(bound):
-        if not any(isinstance(e, Column) for e in bound.walk()):
+        if not any(isinstance(e, x.Column) for e in bound.walk()):
             raise ctx.env.make_unknown("a window of constants among the aggregates of PIVOT", node)
         text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
         raise ctx.env.make_error("MISSING_AGGREGATION", text, node)
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
-def _picks_first(aggregate: Expr) -> bool:
+def _picks_first(aggregate: x.Expr) -> bool:
     """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
     return aggregate.type in (dt.BOOLEAN, dt.DOUBLE, dt.FLOAT, *dt.INTEGRAL) or isinstance(aggregate.type, dt.Decimal)
 
 
-def _refuse_foldable(aggregate: Expr, node: q.Node, ctx: Context) -> None:
+def _refuse_foldable(aggregate: x.Expr, node: q.Node, ctx: Context) -> None:
     """Refuses an aggregate function whose argument must be a constant: where Spark does not pick, each argument stands
     in an `if` for the rows of a value. Those of `percentile_approx` are left alone, and what is no argument to Spark.
     """
     for found in aggregate.walk():
-        if is_aggregate(found) and isinstance(found, Call) and found.function.name not in LEFT_BY_PIVOT:
-            args = [Column(fresh_id(), "", a.type, True) for a in found.args]
+        if x.is_aggregate(found) and isinstance(found, x.Call) and found.function.name not in LEFT_BY_PIVOT:
+            args = [x.Column(x.fresh_id(), "", a.type, True) for a in found.args]
             try:
                 call(found.function.name, args, ctx, node)
             except AnalysisError as error:
@@ -130,7 +123,7 @@ def _refuse_foldable(aggregate: Expr, node: q.Node, ctx: Context) -> None:
                 pass
 
 
-def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+def _bind_value(node: q.Node, keys: list[x.Expr], ctx: Context) -> tuple[str, x.Expr]:
     """A value, and its alias or the value as a string."""
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
@@ -155,19 +148,19 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
-    if isinstance(node, q.Column) and isinstance(value, Literal) and value.is_variable:
+    if isinstance(node, q.Column) and isinstance(value, x.Literal) and value.is_variable:
         return node.parts[-1].text, value
-    if isinstance(node, q.Column) and isinstance(value, Call):
+    if isinstance(node, q.Column) and isinstance(value, x.Call):
         return pretty(value), value  # `current_date` is a `NamedExpression` (`LiteralFunctionResolution`).
     texts = [_cast_to_text(m, ctx, node) for m in members]
     return (texts[0] if members[0] is value else _enclose(members, ctx, node)), value
 
 
-def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
+def _refuse_malformed(member: x.Expr, key: x.Expr, ctx: Context, node: q.Node) -> None:
     """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
     if not (ctx.conf.ansi and dt.is_string(member.type)) or is_null(member):
         return
-    text = member.value if isinstance(member, Literal) else find_text(member)
+    text = member.value if isinstance(member, x.Literal) else find_text(member)
     if not isinstance(text, str):
         return
     if dt.is_numeric(key.type):
@@ -180,18 +173,20 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
         raise ctx.env.make_error("CAST_INVALID_INPUT", said, node)
 
 
-def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+def _split_value(value: x.Expr, keys: list[x.Expr]) -> tuple[x.Expr, ...] | None:
     """The parts of a value, one for each pivot column; None where the value has another number of parts."""
     if len(keys) == 1:
         return (value,)
-    if isinstance(value, Literal) and value.value is None:
+    if isinstance(value, x.Literal) and value.value is None:
         return (value,) * len(keys)  # A NULL is cast to the row.
-    members = map(drop_alias, value.args) if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    members = (
+        map(x.drop_alias, value.args) if isinstance(value, x.Call) and value.function.name == "struct" else (value,)
+    )
     parts = tuple(members)
     return parts if len(parts) == len(keys) else None
 
 
-def _enclose(values: Sequence[Expr], ctx: Context, node: q.Node, *, array: bool = False) -> str:
+def _enclose(values: Sequence[x.Expr], ctx: Context, node: q.Node, *, array: bool = False) -> str:
     """Values as `ToStringBase` has them; the legacy one has brackets around all, and nothing for a null."""
     legacy = ctx.conf.brackets_around_complex_texts
     texts = ["" if legacy and is_null(v) else f" {_cast_to_text(v, ctx, node)}" for v in values]
@@ -199,8 +194,8 @@ def _enclose(values: Sequence[Expr], ctx: Context, node: q.Node, *, array: bool 
     return f"[{joined}]" if legacy or array else f"{{{joined}}}"
 
 
-def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
-    if isinstance(value, Literal):
+def _cast_to_text(value: x.Expr, ctx: Context, node: q.Node) -> str:
+    if isinstance(value, x.Literal):
         if value.value is None:
             return "null"
         if value.type in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ) or isinstance(value.type, (dt.Nanos, dt.Time)):
@@ -211,31 +206,31 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         if isinstance(value.value, (bool, int, float, str)) and plain and not value.is_variable:
             return value.text
     if (
-        isinstance(value, Cast)
-        and isinstance(value.child, Literal)
+        isinstance(value, x.Cast)
+        and isinstance(value.child, x.Literal)
         and (value.child.value is None or dt.same_type(value.type, dt.STRING))
     ):
         return _cast_to_text(value.child, ctx, node)
-    if isinstance(value, Call) and value.function.name in ("array", "struct"):
+    if isinstance(value, x.Call) and value.function.name in ("array", "struct"):
         return _enclose(value.args, ctx, node, array=value.function.name == "array")
-    if isinstance(value, Call) and value.function.name == "map":
+    if isinstance(value, x.Call) and value.function.name == "map":
         texts = [_cast_to_text(a, ctx, node) for a in value.args]
         return "{" + ", ".join(f"{k} -> {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
-    if isinstance(value, Call) and value.function.name == "collate":
+    if isinstance(value, x.Call) and value.function.name == "collate":
         return _cast_to_text(value.args[0], ctx, node)
     if (found := _compute_text(value, ctx.conf)) is not None:
         return found
     raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
 
 
-def _compute_text(value: Expr, conf: Conf) -> str | None:
+def _compute_text(value: x.Expr, conf: Conf) -> str | None:
     """A computed constant, cast to a string; None where its text is not known."""
-    if value.type == dt.BINARY and isinstance(value, Literal):
+    if value.type == dt.BINARY and isinstance(value, x.Literal):
         try:
             return bytes.fromhex(value.value).decode()
         except ValueError:
             return None
-    text = value.child.value if isinstance(value, Cast) and isinstance(value.child, Literal) else None
+    text = value.child.value if isinstance(value, x.Cast) and isinstance(value.child, x.Literal) else None
     if value.type == dt.DATE and isinstance(text, str) and is_date(text):
         return str(date(text, conf).value)
     return find_text(value)
@@ -244,19 +239,19 @@ def _compute_text(value: Expr, conf: Conf) -> str | None:
 def _find_value_type(types: Sequence[dt.DataType], env: Environment) -> dt.DataType | None:
     """The type at which values meet (`UnpivotTypeCoercion`). Since 4.2 it is that with ANSI off: a BIGINT beside a
     FLOAT becomes a FLOAT, where it became a DOUBLE."""
-    return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else evolve(env.conf, ansi=False))
+    return find_wider_without_strings(types, env.conf if env.conf.before("4.2") else env.conf.without_ansi)
 
 
-def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+def _unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
     ctx = Context(env, scope, clause="UNPIVOT")
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
-    fields = [m for members in sets for m in members if not isinstance(m, Column)]
+    fields = [m for members in sets for m in members if not isinstance(m, x.Column)]
     if fields:
         said = f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}."
         raise env.make_error("UNPIVOT_REQUIRES_ATTRIBUTES", said, node)
-    chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
-    kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
+    chosen = {e.id for members in sets for e in members if isinstance(e, x.Column)}
+    kept: list[x.Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
         said = f"All unpivot value columns must have the same size as [{', '.join(names)}]."
@@ -271,20 +266,20 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         targets.append(target)
     if len(names) > 1 and node.filters and env.lacks("unpivoted values of any types"):
         # Rows are left out by `coalesce(..) IS NULL`, whose arguments have one type.
-        call("coalesce", [Column(fresh_id(), n, t, True) for n, t in zip(names, targets)], ctx, node)
+        call("coalesce", [x.Column(x.fresh_id(), n, t, True) for n, t in zip(names, targets)], ctx, node)
     branches: list[Plan] = []
     for entry, members in zip(node.columns, sets):
         env.growth.add(1, len(child.output))
         text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
-        items = [*kept, Alias(Literal(text, dt.STRING, text), node.name.text, fresh_id())]
-        items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
+        items = [*kept, x.Alias(x.Literal(text, dt.STRING, text), node.name.text, x.fresh_id())]
+        items += [x.Alias(m, n, x.fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
         branches.append(setops.cast_columns(branch, wanted, env))
     output = branches[0].output
     for other in branches[1:]:
         output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
-    shown = evolve(ctx, scope=Scope(output, (), None, scope.case_sensitive))
+    shown = ctx.over(output)
     for parts in node.filters:
         if env.fields.resolve(parts, shown.scope) is None:
             raise make_unresolved_error(parts, shown, node)

@@ -149,7 +149,7 @@ def _find_dangling_error(nodes: Iterable[q.Node], unknown: set[str], env: Enviro
         if not reads:
             continue
         for item in (*((child.where,) if child.where is not None else ()), *child.items):
-            if any(item.find_all(q.Star)) and not isinstance(drop_parentheses(item), q.Call):
+            if item.holds(q.Star) and not isinstance(drop_parentheses(item), q.Call):
                 text = "Invalid usage of '*' in Project."
                 return env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
             named = next(iter(item.find_all(q.Column)), None)
@@ -206,18 +206,6 @@ def _declared_type(column: q.ColumnDef, env: Environment) -> dt.DataType:
     return dt.STRING if isinstance(found, (dt.Char, dt.Varchar)) and not env.conf.preserve_char_varchar else found
 
 
-def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
-    return bind_query(node.query, env, outer), None
-
-
-def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
-    return bind_relation(node, env, outer)[0], None
-
-
-def _bind_table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
-    return bind_relation(node.table, env, outer)[0], None
-
-
 def _bind_set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
     left, right = bind_both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
     plan = build_set_operation(node.kind, left, right, not node.distinct, env, node)
@@ -232,10 +220,10 @@ def _place(plan: Plan, spans: tuple[Span, Span]) -> Plan:
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
     q.Select: _select,
-    q.Subquery: _bind_subquery,
-    q.Values: _bind_values,
+    q.Subquery: lambda node, env, outer: (bind_query(node.query, env, outer), None),
+    q.Values: lambda node, env, outer: (bind_relation(node, env, outer)[0], None),
     q.SetOperation: _bind_set_operation,
-    q.TableQuery: _bind_table,
+    q.TableQuery: lambda node, env, outer: (bind_relation(node.table, env, outer)[0], None),
     q.Transform: _transform,
 }
 

@@ -10,23 +10,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof_engine.expr import Column, fresh_id
-from planproof_engine.logical.nodes import (
-    CROSS,
-    FULL,
-    INNER,
-    LEFT,
-    LEFT_ANTI,
-    LEFT_SEMI,
-    RIGHT,
-    Aggregate,
-    Join,
-    Ordered,
-    Pivot,
-    Plan,
-    Project,
-    Recursion,
-    Scan,
-)
+from planproof_engine.logical import nodes as p
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
@@ -37,7 +21,7 @@ CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
 def bind_recursive_cte(
     cte: q.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
-) -> Plan:
+) -> p.Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
 
     Inside the step any column is nullable (before Spark 4.1 only where the anchor's is). Outside, a column is nullable
@@ -67,7 +51,7 @@ def bind_recursive_cte(
         Column(fresh_id(), names[i] if names else c.name, c.type, loose or c.nullable, (name,))
         for i, c in enumerate(anchor.output)
     )
-    itself = Scan(name, output, recursive=True)
+    itself = p.Scan(name, output, recursive=True)
     inner = env.with_ctes({name.lower(): Cte(name, itself)})
     step = env.bind_query(query.right, inner, outer)
     types = [c.type for c in anchor.output]
@@ -80,19 +64,18 @@ def bind_recursive_cte(
         step = cast_columns(step, _list_differing_types(step, types, env), env)
     elif not env.lacks("recursion as it is"):
         # `CheckAnalysis` says nothing of an UnionLoop, which then stays unresolved.
-        error = env.make_error("INTERNAL_ERROR", "The recursive step gives another number of columns.", cte)
-        error.by_rule = False
-        raise error
+        text = "The recursive step gives another number of columns."
+        raise env.make_error("INTERNAL_ERROR", text, cte, by_rule=False)
     both = build_set_operation("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
-    return Recursion(itself, both, tuple(made))
+    return p.Recursion(itself, both, tuple(made))
 
 
 def _is_arranged(query: q.Query) -> bool:
     return any(clause is not None for clause in (query.order, query.limit, query.offset))
 
 
-def _list_differing_types(plan: Plan, types: Sequence[dt.DataType], env: Environment) -> list[dt.DataType | None]:
+def _list_differing_types(plan: p.Plan, types: Sequence[dt.DataType], env: Environment) -> list[dt.DataType | None]:
     """Of each column the type that it is to have; None where it has that type but for nested flags."""
     cased = env.conf.case_sensitive
     return [None if dt.same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
@@ -126,32 +109,32 @@ def refers(query: q.Node, name: str) -> bool:
     return any(refers(child, name) for child in query.children if child is not with_)
 
 
-def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
+def _check_number(step: p.Plan, itself: p.Plan, cte: q.CTE, env: Environment) -> None:
     if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
         text = "A recursive step may refer to its own CTE only once."
         raise env.make_error("INVALID_RECURSIVE_REFERENCE.NUMBER", text, cte)
 
 
-def _count_references(plan: Plan, itself: Plan) -> int:
+def _count_references(plan: p.Plan, itself: p.Plan) -> int:
     within = (e.plan for e in plan.all_expressions() if isinstance(e, Subquery))
     return sum(n is itself for n in plan.walk()) + sum(n is itself for inner in within for n in inner.walk())
 
 
-def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
+def _check_places(step: p.Plan, itself: p.Plan, cte: q.CTE, env: Environment) -> None:
     """Refuses a step that aggregates the recursive relation, since Spark 4.1 also one that sorts or numbers it, or
     reads it on the side of an outer join that may be filled with nulls."""
     lenient = env.lacks("recursion as it is")
     for node in step.walk():
-        below: tuple[Plan, ...] = ()
-        numbers = isinstance(node, Project) and contents(node.expressions) & WINDOW
-        if isinstance(node, (Aggregate, Pivot)) or ((numbers or isinstance(node, Ordered)) and not lenient):
+        below: tuple[p.Plan, ...] = ()
+        numbers = isinstance(node, p.Project) and contents(node.expressions) & WINDOW
+        if isinstance(node, (p.Aggregate, p.Pivot)) or ((numbers or isinstance(node, p.Ordered)) and not lenient):
             below = node.children
-        elif isinstance(node, Join):
-            sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
+        elif isinstance(node, p.Join):
+            sides = {p.LEFT: (node.right,), p.RIGHT: (node.left,), p.FULL: (node.left, node.right)}
             if lenient:  # Of joins without a condition Spark 4.0 knows the comma alone; LATERAL is a subquery.
-                sides[CROSS] = (node.right,) if node.lateral else sides[FULL]
-                sides[INNER] = (node.right,) if node.lateral else ()
-            below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
+                sides[p.CROSS] = (node.right,) if node.lateral else sides[p.FULL]
+                sides[p.INNER] = (node.right,) if node.lateral else ()
+            below = sides.get(node.kind, (node.right,) if node.kind in (p.LEFT_SEMI, p.LEFT_ANTI) else ())
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
             below += (inner,) if lenient else ()
             _check_places(inner, itself, cte, env)

@@ -13,7 +13,7 @@ from typing import Any
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import add_limit
-from planproof_engine.analysis.blocks.pivots import pivot, unpivot
+from planproof_engine.analysis.blocks.pivots import pivot
 from planproof_engine.analysis.blocks.rules_first import (
     catch_error,
     find_errors,
@@ -50,7 +50,7 @@ From = tuple[Plan, Scope]
 def bind_from(node: q.Node | None, env: Environment, outer: Scope | None) -> From:
     """The plan of a FROM clause, and the scope that it gives to the block."""
     if node is None:
-        return OneRow(), _make_scope((), env, outer)
+        return OneRow(), env.make_scope(outer=outer)
     return bind_relation(node, env, outer)
 
 
@@ -77,13 +77,7 @@ def _find_errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> 
             found = catch_error(lambda: bind_relation(node.right, inside, outer))
             yield from () if found is None else (found,)
         elif type(child) not in _BINDERS and isinstance(node, (q.Joined, q.LateralView, q.Pivoted, q.Unpivoted)):
-            yield from find_errors(child, make_blind_context(Context(inside, _make_scope((), env, None))))
-
-
-def _make_scope(
-    columns: tuple[Column, ...], env: Environment, outer: Scope | None, hidden: tuple[Column, ...] = ()
-) -> Scope:
-    return Scope(columns, hidden, outer, env.conf.case_sensitive)
+            yield from find_errors(child, make_blind_context(Context(inside, env.make_scope())))
 
 
 def _bind_table(node: q.Table, env: Environment, outer: Scope | None) -> From:
@@ -117,9 +111,9 @@ def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env:
 
 def _refuse_moment(version: q.Version, env: Environment) -> None:
     """Refuses what is no moment, before the table is looked for (`TimeTravelSpec.resolveTimestampExpression`)."""
-    if any(version.find_all(q.Query, q.Column)):
+    if version.holds(q.Query, q.Column):
         return
-    moment = bind(version.at, Context(env, _make_scope((), env, None)))
+    moment = bind(version.at, Context(env, env.make_scope()))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
     reason = ""
     if unreadable or not can_cast(moment.type, dt.TIMESTAMP, ansi=True):
@@ -136,7 +130,7 @@ def _resolve_identifier(node: q.Table, env: Environment) -> tuple[str, ...]:
     if node.computed is None:
         raise env.make_unknown("a relation without a plain name", node)
     try:
-        return split_name(resolve_identifier(node.computed, Context(env, _make_scope((), env, None))))
+        return split_name(resolve_identifier(node.computed, Context(env, env.make_scope())))
     except AnalysisError as error:
         if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
             raise
@@ -187,12 +181,9 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
     if catalog == "spark_catalog" and len(parts) > (3 if own else 2) and not env.conf.databricks:
-        raise env.make_error(
-            "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{catalog} requires a single-part namespace, but got identifier {shown}"
-            + ("." if own else f"; no catalog `{parts[0]}` is known."),
-            node,
-        )
+        end = "." if own else f"; no catalog `{parts[0]}` is known."
+        text = f"{catalog} requires a single-part namespace, but got identifier {shown}{end}"
+        raise env.make_error("REQUIRES_SINGLE_PART_NAMESPACE", text, node)
 
 
 def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
@@ -211,17 +202,11 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation.name in env.broken:
         raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
-    output = tuple(
-        Column(
-            fresh_id(),
-            f.name,
-            f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type),
-            f.nullable or node.is_stream,
-            qualifier,
-            f.evidence if f.nullable and not node.is_stream else None,
-        )
-        for f in relation.schema
-    )
+    output: list[Column] = []
+    for f in relation.schema:
+        given = f.type if env.conf.preserve_char_varchar else dt.drop_lengths(f.type)
+        known = f.evidence if f.nullable and not node.is_stream else None
+        output.append(Column(fresh_id(), f.name, given, f.nullable or node.is_stream, qualifier, known))
     padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, dt.Char)}
     metadata = list_metadata(relation.name, output, env)
     return Scan(relation.name, (*output, *metadata), padded=padded, metadata=bool(metadata))
@@ -241,7 +226,7 @@ def _bind_alias(
 ) -> From:
     named = plan if alias is None else apply_alias(plan, alias, env, node)
     columns, hidden = split_metadata(named)
-    return named, _make_scope(columns, env, outer, hidden)
+    return named, env.make_scope(columns, outer, hidden)
 
 
 _MISCOUNTED: dict[type, str] = {
@@ -309,7 +294,7 @@ def find_count_error(
     if not names or not (is_of_typed(error) or error.condition in OF_TYPED_ROWS) or not isinstance(query, q.Select):
         return None
     items = query.items
-    if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
+    if len(items) == len(names) or any(item.holds(q.Star) for item in items):
         return None
     text = f"{len(names)} names for {len(items)} columns."
     return env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)
@@ -332,7 +317,7 @@ def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> From:
 
 
 def _bind_function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
-    plan = bind_table_function(node.call, env, _make_scope((), env, outer))
+    plan = bind_table_function(node.call, env, env.make_scope(outer=outer))
     return _bind_alias(plan, node.alias, node, env, outer)
 
 
@@ -357,10 +342,10 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
-    generated = make_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    generated = make_columns(outputs, names, qualifier, outer_view, node, ctx)
     # Below a join by USING the plan holds columns that the scope hides.
     shown = (*scope.columns, *generated)
-    return Generate(call, outer_view, generated, child), _make_scope(shown, env, outer, scope.hidden)
+    return Generate(call, outer_view, generated, child), env.make_scope(shown, outer, scope.hidden)
 
 
 def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
@@ -377,7 +362,7 @@ def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
         left_scope.outer = outer
     right, right_scope = bind_relation(node.right, env, right_outer)
     if node.lateral:
-        right_scope = _make_scope(right.output, env, outer, right_scope.hidden)
+        right_scope = env.make_scope(right.output, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
         refuse_outer_below_joins(right, node, env)
         refuse_correlation(right, node, env, united=True)
@@ -400,21 +385,13 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
         )
 
 
-def _bind_pivot(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+def _bind_pivot(node: q.Pivoted | q.Unpivoted, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_from(node.relation, env, outer)
     return _bind_alias(pivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
-def _bind_unpivot(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
-    plan, scope = bind_from(node.relation, env, outer)
-    return _bind_alias(unpivot(node, plan, scope, env), node.alias, node, env, outer)
-
-
-def _make_refusing_binder(what: str) -> Callable[[Any, Environment, Scope | None], From]:
-    def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
-        raise env.make_unknown(what, node)
-
-    return refuse
+def _refuse_unnest(node: q.Unnest, env: Environment, outer: Scope | None) -> From:
+    raise env.make_unknown("UNNEST", node)
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
@@ -426,6 +403,6 @@ _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
     q.LateralView: _bind_lateral_view,
     q.Joined: _bind_join,
     q.Pivoted: _bind_pivot,
-    q.Unpivoted: _bind_unpivot,
-    q.Unnest: _make_refusing_binder("UNNEST"),
+    q.Unpivoted: _bind_pivot,
+    q.Unnest: _refuse_unnest,
 }

@@ -11,20 +11,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_counted_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
-from planproof_engine.catalog import split_name
-from planproof_engine.expr import Call, Cast, Expr, Literal
+from planproof_engine.expr import Call, is_coerced
 from planproof_engine.logical.nodes import Aggregate, Plan, Project, Scan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
+
+_APART = (q.Query, q.Lambda)
+"""What is bound on its own."""
 
 _DEEPEST = 40
 """Below this many levels of an expression nothing is looked for: each level is bound anew."""
@@ -56,7 +57,7 @@ def _find_mistyped_loops(node: q.Node | None, ctx: Context) -> Iterator[Analysis
     """What is refused of the arrays and maps that take a lambda. `CheckAnalysis` looks at these first, downwards, and
     only then at the expressions of the same operator."""
     over = evolve(ctx, env=evolve(ctx.env, probing=True))
-    for call in _list_calls(node) if node is not None else ():
+    for call in node.find_all(q.Call, outside=_APART) if node is not None else ():
         lambdas = any(isinstance(a, q.Lambda) for a in call.arguments) or str(call.name).lower() == "array_sort"
         if not lambdas or not ctx.env.growth.may_probe(sum(1 for _ in call.walk())):
             continue
@@ -112,7 +113,7 @@ def find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool = Fa
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
     whole = find_call(node, ctx) if in_items else None
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
-    for call in _list_calls(node):
+    for call in node.find_all(q.Call, outside=_APART):
         if call is not whole and find_call(call, ctx) is not None and _has_bound_arguments(call, ctx):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
             yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
@@ -132,14 +133,6 @@ def _has_bound_arguments(call: q.Call, ctx: Context) -> bool:
     return not any(_try(partial(bind, value, ctx)) for value in given)
 
 
-def _list_calls(node: q.Node) -> Iterator[q.Call]:
-    if isinstance(node, q.Call):
-        yield node
-    if not isinstance(node, (q.Query, q.Lambda)):
-        for child in node.children:
-            yield from _list_calls(child)
-
-
 def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error of a call of constants, which Spark resolves before it knows any table's columns."""
     names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
@@ -151,9 +144,7 @@ def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -
     calls = (
         call
         for call in tree.find_all(q.Call)
-        if id(call) not in in_from
-        and not any(call.find_all(q.Star))
-        and env.growth.may_probe(sum(1 for _ in call.walk()))
+        if id(call) not in in_from and not call.holds(q.Star) and env.growth.may_probe(sum(1 for _ in call.walk()))
     )
     wanted = _OF_FUNCTIONS if lateness(error) < 3 else (*_OF_FUNCTIONS, "WINDOW_FUNCTION_FRAME_NOT_ORDERED")
     errors = (catch_error(partial(bind, call if call.over is None else _drop_keys(call), over)) for call in calls)
@@ -179,11 +170,9 @@ _OF_FUNCTIONS = (
 
 def reads_table(tree: q.Node | None, env: Environment) -> bool | None:
     """Whether the query reads a table: a view is resolved at once, a table only after the first round of rules."""
-    return (
-        None
-        if tree is None
-        else any(_is_table(".".join(p.text for p in node.parts), env) for node in tree.find_all(q.Table))
-    )
+    if tree is None:
+        return None
+    return any(env.is_of_kind(".".join(p.text for p in node.parts), "table") for node in tree.find_all(q.Table))
 
 
 def waits(plan: Plan | None, env: Environment) -> bool | None:
@@ -193,13 +182,8 @@ def waits(plan: Plan | None, env: Environment) -> bool | None:
 
 def _comes_later(node: Plan, env: Environment) -> bool:
     if isinstance(node, Scan):
-        return _is_table(node.relation, env)
+        return env.is_of_kind(node.relation, "table")
     return isinstance(node, (Project, Aggregate)) and any(e.holds(Call) for e in node.expressions)
-
-
-def _is_table(name: str, env: Environment) -> bool:
-    found = env.catalog.find(split_name(name))
-    return found is not None and found.kind == "table"
 
 
 def make_blind_context(ctx: Context) -> Context:
@@ -250,18 +234,12 @@ def _try(work: Callable[[], object]) -> list[AnalysisError | None]:
 
 def _is_open(node: q.Node, ctx: Context) -> bool:
     """Whether Spark must cast a part of the expression, or expand a star in it, before it has a type."""
-    if any(True for _ in node.find_all(q.Star)):
+    if node.holds(q.Star):
         return True
     try:
-        return any(_is_of_coercion(e) for e in bind(node, ctx).walk())
+        return any(map(is_coerced, bind(node, ctx).walk()))
     except (AnalysisError, Unknown):
         return False
-
-
-def _is_of_coercion(e: Expr) -> bool:
-    if isinstance(e, Cast):
-        return not e.written
-    return isinstance(e, Literal) and e.value is None and e.type != dt.VOID
 
 
 def _drop_keys(call: q.Call) -> q.Call:

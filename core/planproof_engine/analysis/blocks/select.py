@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
 from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, reads_table, waits
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import generators, timewindows
+from planproof_engine.analysis.expressions import timewindows
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import refuse_counted_star
@@ -278,14 +278,12 @@ def _bind_aggregate(
 def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context) -> Plan:
     """HAVING over what generators make. They are taken out of the Aggregate first, and it is a plain filter above them
     (`ExtractGenerator`), which older Sparks do not resolve."""
-    output = evolve(ctx, scope=Scope(plan.output, (), ctx.scope.outer, ctx.scope.case_sensitive), clause="HAVING")
+    output = evolve(ctx, scope=ctx.env.make_scope(plan.output, ctx.scope.outer), clause="HAVING")
     bound = bind(having.condition, output)
     aggregates = holds_aggregate(bound)
     if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if aggregates else "INTERNAL_ERROR"
-        error = ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having)
-        error.by_rule = False
-        raise error
+        raise ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having, by_rule=False)
     refuse_in_filter(bound, "WHERE", having, block, ctx.env)
     return Filter(cast_condition(bound, having, ctx.env), plan)
 
@@ -319,8 +317,8 @@ def _bind_below_generators(
             exprs.append(next(held))
             continue
         if item is head:
-            arguments = (a if is_foldable(a) else next(held) for a in made.call.args)
-            plan = generators.replace_arguments(made, tuple(arguments)).over(plan)
+            shown = tuple(a if is_foldable(a) else next(held) for a in made.call.args)
+            plan = evolve(made, call=evolve(made.call, args=shown)).over(plan)
         exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 

@@ -5,8 +5,6 @@ Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.context import Context, Environment
@@ -32,7 +30,7 @@ from planproof_engine.types.coercion import find_wider_without_strings
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
-    ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
+    ctx = Context(env, env.make_scope(outer=outer), clause="VALUES")
     _refuse_subqueries(node, ctx)
     try:
         rows = [_list_row_values(r, ctx) for r in node.rows]
@@ -60,7 +58,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
 def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     """VALUES is evaluated before the queries in it are resolved, so that no table in them is found."""
     env = ctx.env
-    within = [e for row in node.rows for e in _list_queries(row)]
+    within = [e for row in node.rows for e in row.find_outermost(q.Query, q.Exists)]
     if not within:
         return
     tested = {id(getattr(p, "query", None)) for row in node.rows for p in row.find_all(q.In, q.Exists)}
@@ -70,7 +68,7 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     table = next((t for e in within for t in e.find_all(q.Table)), None)
     if table is not None and (not scalar or env.conf.before("4.0")):
         raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
-    for value in (v for row in node.rows for v in row.children if not any(v.find_all(q.Query, q.Exists))):
+    for value in (v for row in node.rows for v in row.children if not v.holds(q.Query, q.Exists)):
         _refuse_value(value, scalar and not env.conf.before("4.0"), ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
     raise env.make_error(condition, "Subqueries in the VALUES clause are not supported.", node)
@@ -81,15 +79,6 @@ def _refuse_names(node: q.Values, ctx: Context) -> None:
     for named in (n for row in node.rows for n in list_names(row)):
         if not ctx.scope.find_matches(name_parts(named))[0]:
             bind(named, ctx)
-
-
-def _list_queries(node: q.Node) -> Iterator[q.Node]:
-    """The subqueries of an expression; none inside of another one."""
-    if isinstance(node, (q.Query, q.Exists)):
-        yield node
-    else:
-        for child in node.children:
-            yield from _list_queries(child)
 
 
 def _refuse_value(value: q.Node, late: bool, ctx: Context) -> None:
@@ -196,11 +185,7 @@ def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> dt.
     # Inline tables follow the rules of ANSI off in both modes.
     found = find_wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
-        raise env.make_error(
-            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
-            "Invalid inline table: found incompatible types in a column: "
-            + ", ".join(dict.fromkeys(v.type.sql for v in values))
-            + ".",
-            node,
-        )
+        types = ", ".join(dict.fromkeys(v.type.sql for v in values))
+        text = f"Invalid inline table: found incompatible types in a column: {types}."
+        raise env.make_error("INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE", text, node)
     return found

@@ -77,17 +77,14 @@ def bind_try(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """
     function = ctx.env.registry.find(name)
     plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.arguments)
-    if function is None or len(node.arguments) != 2 or not plain or _is_modified(node):
+    modified = any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
+    if function is None or len(node.arguments) != 2 or not plain or modified:
         return None
     left, right = (bind(n, ctx) for n in node.arguments)
     if not (_is_temporal(left.type) or _is_temporal(right.type)) or function.tries not in _RESOLVERS:
         return evolve(call(name, [left, right], ctx, node, name), span=node.span)
     inner = bind_binary(function.tries, left, right, ctx, node)
     return Call(function, (left, right), inner.type, True, name, span=node.span)
-
-
-def _is_modified(node: q.Call) -> bool:
-    return any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
 
 
 def _is_temporal(t: dt.DataType) -> bool:

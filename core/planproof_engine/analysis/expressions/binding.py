@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof_engine.analysis.context import Context
+from planproof_engine import types as dt
+from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.names.scope import METADATA
 from planproof_engine.analysis.refusals.checks import is_correlated
 from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.functions.bind import apply
+from planproof_engine.functions.bind import apply, cast_unless_equal, check_cast
 from planproof_engine.functions.families.constructors import given_name
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -173,6 +174,14 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str
         return apply(function, args, ctx.conf, shown or (name if function.alias else None))
     except Mismatch as mismatch:
         raise ctx.env.make_mismatch_error(mismatch, node) from None
+
+
+def cast_implicitly(value: Expr, target: dt.DataType, env: Environment, node: q.Node) -> Expr:
+    """The value as one of the type. Raises `AnalysisError` where Spark casts no such value."""
+    refused = check_cast(value.type, target, "ansi" if env.conf.ansi else "legacy")
+    if refused is not None:
+        raise env.make_mismatch_error(refused, node)
+    return cast_unless_equal(value, target, env.conf)
 
 
 def is_of_files(parts: Sequence[str], ctx: Context) -> bool:

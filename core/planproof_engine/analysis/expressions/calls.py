@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
@@ -42,7 +43,7 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     """A call as the query wrote it, with all that may follow its parentheses."""
     name = _name(node, ctx)
     key = name.lower()
-    special = (_SPECIAL.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
+    special = (_FORMS.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
     if special is not None and (found := special(node, ctx, key)) is not None:
         return found
     function = ctx.env.registry.find(key)
@@ -71,11 +72,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
 def _refuse_words(key: str, node: q.Call, ctx: Context) -> None:
     """What older Sparks know as grammar, and cannot call as a function."""
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        raise ctx.env.make_error(
-            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
-            node,
-        )
+        text = f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}."
+        raise ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
     if key in ("in", "when") and ctx.conf.before("4.0"):
         raise _make_no_constructor_error(key, node, ctx)
     if key == "between" and ctx.conf.before("4.0"):
@@ -130,13 +128,9 @@ def bind_plain_call(node: q.Call, ctx: Context) -> Call:
 
 
 def _time_window(node: q.Call, ctx: Context, name: str) -> Expr:
-    return _find_window_column(bind_plain_call(node, ctx), node, ctx)
-
-
-def _find_window_column(call: Call, node: q.Node, ctx: Context) -> Expr:
     """What stands for a time window: a column, or itself in a sort over what is not selected. Raises `Unknown` where
     the block made none."""
-    found = ctx.time_windows.get(call)
+    found = ctx.time_windows.get(bind_plain_call(node, ctx))
     if found is None:
         raise ctx.env.make_unknown("a time window here", node)
     return found
@@ -178,8 +172,8 @@ def find_unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment
         lowered = drop_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
-        special = isinstance(node, q.SpecialCall) and node.form in _SPECIAL
-        is_syntax = special or (lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS)
+        special = isinstance(node, q.SpecialCall) and (node.form in _FORMS or node.form in _SPECIAL)
+        is_syntax = special or ((lowered in _FORMS or lowered in _SPECIAL) and lowered not in SPARK_FUNCTIONS)
         known = lowered in registry.known or is_syntax or function is not None
         if not known and routines.find(name, env) is None:
             return make_unresolved_error(name, node, env)
@@ -339,7 +333,7 @@ def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Con
             raise ctx.env.make_error("INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION", text, argument)
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
-    return add_identity(function, bound, ctx)
+    return add_identity(function, bound)
 
 
 def bind_members(nodes: Sequence[q.Node], ctx: Context) -> Iterator[Expr]:
@@ -352,26 +346,22 @@ def bind_members(nodes: Sequence[q.Node], ctx: Context) -> Iterator[Expr]:
         yield from members
 
 
-def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    if not isinstance(node, q.SpecialCall) or node.form != "trim":
-        return None
+def _trim(node: q.SpecialCall, ctx: Context, name: str) -> Expr:
     side = node.side or "BOTH"
     text, *pattern = (bind(n, ctx) for n in node.arguments)
     function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
     return evolve(call(function, [*pattern, text], ctx, node, f"TRIM_{side}"), span=node.span)
 
 
-def _extract(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    if not isinstance(node, q.SpecialCall) or node.form != "extract":
-        return None
+def _extract(node: q.SpecialCall, ctx: Context, name: str) -> Expr:
     part, source = node.arguments
     assert isinstance(part, q.Identifier)
     field = Literal(part.text, dt.STRING, part.text)
     return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
 
 
-def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    if not isinstance(node, q.SpecialCall) or not node.unit:
+def _unit_call(node: q.SpecialCall, ctx: Context, name: str) -> Expr | None:
+    if not node.unit:
         return None
     args = [Literal(node.written, dt.STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
     return evolve(call(node.form, args, ctx, node), span=node.span)
@@ -401,15 +391,10 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     return None
 
 
-def _make_syntax_binder(form: str, function: str) -> Callable[[q.Call, Context, str], Expr | None]:
-    """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
-
-    def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
-        if not isinstance(node, q.SpecialCall) or node.form != form:
-            return None
-        return evolve(call(function, [bind(n, ctx) for n in node.arguments], ctx, node), span=node.span)
-
-    return bound
+def _call_of_syntax(node: q.SpecialCall, ctx: Context, name: str) -> Expr:
+    """`POSITION(x IN y)` and `SUBSTRING(x FROM y)`, which Spark prints as the functions that they stand for."""
+    function = "locate" if node.form == "position" else node.form
+    return evolve(call(function, [bind(n, ctx) for n in node.arguments], ctx, node), span=node.span)
 
 
 def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -438,13 +423,17 @@ def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
     return expr.id not in made
 
 
-_SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
-    "position": _make_syntax_binder("position", "locate"),
-    "substring": _make_syntax_binder("substring", "substring"),
+_FORMS: dict[str, Callable[[Any, Context, str], Expr | None]] = {
+    "position": _call_of_syntax,
+    "substring": _call_of_syntax,
     "trim": _trim,
     "extract": _extract,
     "timestampadd": _unit_call,
     "timestampdiff": _unit_call,
+}
+"""Calls with words of their own in them."""
+
+_SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     **dict.fromkeys(list_names(lambda function: bool(function.tries)), bind_try),
     "arrays_zip": _arrays_zip,
     "window": _time_window,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 
 from planproof_engine import types as dt
@@ -12,7 +11,7 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import format_decimal
 from planproof_engine.expr import Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable, drop_alias
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.constants import COMPUTED
+from planproof_engine.functions.constants import COMPUTED, round_half_up
 from planproof_engine.logical.nodes import OneRow, Plan, Project
 from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
@@ -80,9 +79,7 @@ def _convert(literal: Literal, target: dt.DataType) -> Literal | None:
 
 def _rescale(value: Number, target: dt.Decimal) -> Literal | None:
     """The number as a decimal of this type (`Decimal.toPrecision`); None where it does not fit."""
-    with localcontext() as exact:
-        exact.prec = 80
-        found = value.quantize(Number(1).scaleb(-target.scale), ROUND_HALF_UP)
+    found = round_half_up(value, target.scale)
     whole = max(found.adjusted() + 1, 0) if found else 0
     if whole > target.precision - target.scale:
         return None

@@ -5,16 +5,16 @@ Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveFunctions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
-from planproof_engine.analysis.refusals.checks import holds_aggregate, is_correlated, refuse_nested_generator
+from planproof_engine.analysis.refusals.checks import holds_aggregate, refuse_nested_generator, why_refused
 from planproof_engine.analysis.refusals.routines import drop_schema
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
 from planproof_engine.records import evolve, record
@@ -82,12 +82,9 @@ def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False, grouped
 
 def _refuse_subquery(e: Expr, node: q.Node, ctx: Context) -> None:
     """IN, EXISTS and correlated subqueries stand in filters, joins and SELECT lists, not in what makes rows."""
-    place = "UNSUPPORTED_IN_EXISTS_SUBQUERY" if isinstance(e, (Exists, InSubquery)) else None
-    if isinstance(e, ScalarSubquery) and is_correlated(e):
-        place = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
-    if place is not None:
+    if (refused := why_refused(e)) is not None:
         text = "Unsupported subquery expression: a generator takes no IN, no EXISTS and no correlated subquery."
-        raise ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{place}", text, node)
+        raise ctx.env.make_error(f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{refused[0]}", text, node)
 
 
 def _bind_arguments(node: q.Call, ctx: Context) -> None:
@@ -95,9 +92,7 @@ def _bind_arguments(node: q.Call, ctx: Context) -> None:
     for argument in node.arguments:
         if isinstance(argument, q.Star):
             text = "Invalid usage of '*' in a table function."
-            error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, argument)
-            error.by_rule = False
-            raise error
+            raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, argument, by_rule=False)
         if not isinstance(argument, (q.Lambda, q.Kwarg)):
             bind(argument, ctx)
 
@@ -113,17 +108,9 @@ def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
-        if any(find_call(inner, ctx) is not None for inner in _list_calls(argument)):
+        if any(find_call(inner, ctx) is not None for inner in argument.find_all(q.Call, outside=(q.Query,))):
             text = "A generator cannot stand inside another one."
             raise ctx.env.make_error("UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", text, node)
-
-
-def _list_calls(node: q.Node) -> Iterator[q.Call]:
-    """The calls in an argument, outside of its subqueries."""
-    if isinstance(node, q.Call):
-        yield node
-    for child in () if isinstance(node, q.Query) else node.children:
-        yield from _list_calls(child)
 
 
 def find_call(node: q.Node, ctx: Context) -> q.Call | None:
@@ -144,11 +131,10 @@ def bind_in_select(node: q.Node, call: q.Call, ctx: Context, grouped: bool = Fal
         given = [i.text for i in node.names]
     else:
         given = [name for name, _, _ in outputs]
-    return Generated(bound, make_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
+    return Generated(bound, make_columns(outputs, given, (), is_outer(bound), node, ctx))
 
 
 def make_columns(
-    call: Call,
     outputs: Outputs,
     names: Sequence[str],
     qualifier: tuple[str, ...],
@@ -167,8 +153,3 @@ def make_columns(
         Column(fresh_id(), name, data_type, nullable or outer, qualifier)
         for name, (_, data_type, nullable) in zip(names, outputs)
     )
-
-
-def replace_arguments(made: Generated, args: Sequence[Expr]) -> Generated:
-    """The generator over columns that hold its arguments, but for constants."""
-    return evolve(made, call=evolve(made.call, args=tuple(args)))

@@ -11,7 +11,7 @@ from decimal import Decimal as Number
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
-from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 
 _MICROS = {
@@ -36,11 +36,11 @@ def _make_singular(unit: str) -> str:
     return lowered[:-1] if lowered.endswith("s") else lowered
 
 
-def _read_value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
+def _read_value(node: q.Literal, negative: bool) -> Number:
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         said = f"Can only use numbers in an interval's values, but got {text!r}."
-        raise AnalysisError(_find_condition(text), said, origin)
+        raise AnalysisError(_find_condition(text), said)
     value = Number("".join(text.split()))
     return -value if negative else value
 
@@ -55,20 +55,20 @@ def _find_condition(text: str) -> str:
     return f"INVALID_INTERVAL_FORMAT.{'INVALID_VALUE' if starts else 'UNRECOGNIZED_NUMBER'}"
 
 
-def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+def from_parts(node: q.IntervalLiteral, conf: Conf) -> Literal:
     """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
     if node.to:
         part = node.parts[0]
-        return _from_to(part, _make_singular(part.unit), _make_singular(node.to), conf, origin)
-    units = [(_read_value(p.value, p.negative, origin), _make_singular(p.unit)) for p in node.parts]
+        return _from_to(part, _make_singular(part.unit), _make_singular(node.to), conf)
+    units = [(_read_value(p.value, p.negative), _make_singular(p.unit)) for p in node.parts]
     for part, (_, unit) in zip(node.parts, units):
         if "." in part.value.text and unit != "second":
             said = f"Error parsing an interval: a number of {unit}s cannot have a fractional part."
-            raise AnalysisError("INVALID_INTERVAL_FORMAT.INVALID_FRACTION", said, origin)
-    return from_units(units, conf, origin)
+            raise AnalysisError("INVALID_INTERVAL_FORMAT.INVALID_FRACTION", said)
+    return from_units(units, conf)
 
 
-def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+def from_text(text: str, conf: Conf) -> Literal:
     """`INTERVAL '1 day 2 hours'`."""
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
     found = _NUMBERED.findall(body)
@@ -77,26 +77,26 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     unknown = any(u not in (*dt.YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units)
     parted = any("." in n and u != "second" for (n, _), (_, u) in zip(found, units))
     if not units or rest or unknown or parted:
-        raise _make_invalid_error(text, origin)
+        raise _make_invalid_error(text)
     try:
-        return from_units(units, conf, origin)
+        return from_units(units, conf)
     except AnalysisError as error:
-        raise _make_invalid_error(text, origin) if error.condition == _BEYOND else error from None
+        raise _make_invalid_error(text) if error.condition == _BEYOND else error from None
 
 
-def _make_invalid_error(text: str, origin: Origin | None) -> AnalysisError:
-    return AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
+def _make_invalid_error(text: str) -> AnalysisError:
+    return AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.")
 
 
-def from_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
+def from_units(units: list[tuple[Number, str]], conf: Conf) -> Literal:
     """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
     for value, unit in units:
         size = abs(int(value) * _WIDE[unit]) >> 31 if unit in _WIDE else abs(int(value) * _MICROS.get(unit, 1)) >> 63
         if size:
             text = f"Error parsing an interval: {value} {unit} is beyond the range of a number."
-            raise AnalysisError(_BEYOND, text, origin)
+            raise AnalysisError(_BEYOND, text)
     if any(u == "nanosecond" for _, u in units):
-        raise Unknown("an interval in nanoseconds", origin)
+        raise Unknown("an interval in nanoseconds")
     names = {u for _, u in units}
     months_only = names <= set(dt.YEAR_MONTH_UNITS)
     if conf.legacy_interval:
@@ -105,8 +105,8 @@ def from_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | Non
         return _sum_months(units)
     if names & set(dt.YEAR_MONTH_UNITS):
         said = "Cannot mix year-month and day-time fields in one interval literal."
-        raise AnalysisError("_LEGACY_ERROR_TEMP_0029", said, origin)
-    return _sum_micros(units, conf, origin)
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0029", said)
+    return _sum_micros(units, conf)
 
 
 def _sum_months(units: list[tuple[Number, str]]) -> Literal:
@@ -129,12 +129,12 @@ def _fields(start: str, end: str) -> str:
 _LONGEST = 2**63 - 1
 
 
-def _sum_micros(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
+def _sum_micros(units: list[tuple[Number, str]], conf: Conf) -> Literal:
     """Each part is cut to microseconds before the parts are added."""
     micros = sum(int(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u])) for v, u in units)
     if not -_LONGEST - 1 <= micros <= _LONGEST:
         condition = "ArithmeticException" if conf.before("4.1") else "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION"
-        raise AnalysisError(condition, "Integer overflow while operating with intervals.", origin)
+        raise AnalysisError(condition, "Integer overflow while operating with intervals.")
     as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
     present = [u for u in dt.DAY_TIME_UNITS if u in as_fields]
     return make_day_time(micros, present[0], present[-1])
@@ -143,21 +143,12 @@ def _sum_micros(units: list[tuple[Number, str]], conf: Conf, origin: Origin | No
 def make_day_time(micros: int, start: str, end: str) -> Literal:
     """The literal as `toDayTimeIntervalString` prints it in ANSI style."""
     sign, rest = ("-" if micros < 0 else ""), abs(micros)
-    from_unit, to_unit = dt.DAY_TIME_UNITS.index(start), dt.DAY_TIME_UNITS.index(end)
-    texts = []
-    for at in range(from_unit, to_unit + 1):
-        unit = dt.DAY_TIME_UNITS[at]
+    shown = ""
+    for unit in dt.DAY_TIME_UNITS[dt.DAY_TIME_UNITS.index(start) : dt.DAY_TIME_UNITS.index(end) + 1]:
         whole, rest = divmod(rest, _MICROS[unit])
-        text = str(whole) if at == from_unit else f"{whole:02d}"
-        if at == from_unit and at > 0:
-            text = f"{whole:02d}"
-        if unit == "second" and rest:
-            text += f".{rest:06d}".rstrip("0")
-        texts.append(text)
-    shown = texts[0]
-    for at, text in zip(range(from_unit + 1, to_unit + 1), texts[1:]):
-        shown += (" " if dt.DAY_TIME_UNITS[at - 1] == "day" else ":") + text
-    return Literal(micros, dt.Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
+        shown += f"{whole} " if unit == "day" else f"{whole:02d}:"
+    fraction = f".{rest:06d}".rstrip("0") if end == "second" and rest else ""
+    return Literal(micros, dt.Interval(start, end), f"INTERVAL '{sign}{shown[:-1]}{fraction}' {_fields(start, end)}")
 
 
 def _sum_calendar(units: list[tuple[Number, str]]) -> Literal:
@@ -194,18 +185,18 @@ def calendar_text(months: int, days: int, micros: int) -> str:
 _LONGEST_FIRST = {"day": 9, "hour": 10, "minute": 12}
 
 
-def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
+def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf) -> Literal:
     text = part.value.text.strip()
     negative = part.negative != text.startswith("-")
     body = text.lstrip("+-")
     if start == "year" and end == "month":
-        months = _read_months(body, negative, conf, origin)
+        months = _read_months(body, negative, conf)
         return _make_calendar(months, 0, 0) if conf.legacy_interval else make_year_month(months, "year", "month")
     known = start in dt.DAY_TIME_UNITS and end in dt.DAY_TIME_UNITS
     units = dt.DAY_TIME_UNITS[dt.DAY_TIME_UNITS.index(start) : dt.DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
         said = f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}."
-        raise AnalysisError("INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION", said, origin)
+        raise AnalysisError("INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION", said)
     # One space stands behind the days and a colon behind any other field. A field below another one has two digits at
     # most, and seconds alone have a fraction, of nine digits at most (`IntervalUtils.daySecondPatternString`).
     forms = [rf"\d{{1,{_LONGEST_FIRST[start]}}}", *[r"\d{1,2}"] * (len(units) - 1)]
@@ -214,37 +205,37 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     below = (f"{' ' if above == 'day' else ':'}({form})" for above, form in zip(units, forms[1:]))
     found = re.fullmatch(f"({forms[0]}){''.join(below)}", body)
     if not found:
-        raise _make_format_error(text, start, end, origin)
+        raise _make_format_error(text, start, end)
     numbers = found.groups()
     for number, unit, above in zip(numbers[1:], units[1:], units):
         most = _MICROS[above] // _MICROS[unit] - 1
         if int(Number(number)) > most:
             text = f"requirement failed: {unit} {number} outside range [0, {most}]."
-            raise AnalysisError("_LEGACY_ERROR_TEMP_0063", text, origin)
+            raise AnalysisError("_LEGACY_ERROR_TEMP_0063", text)
     sign = -1 if negative else 1
     micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
     if conf.legacy_interval:
         days, rest = divmod(micros, _MICROS["day"]) if start == "day" else (0, micros)
         return _make_calendar(0, sign * days, sign * rest)
     if micros > _LONGEST + negative:
-        raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.")
     return make_day_time(sign * micros, start, end)
 
 
-def _read_months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int:
+def _read_months(body: str, negative: bool, conf: Conf) -> int:
     """The months of `years-months`, which an int holds (`IntervalUtils.toYMInterval`)."""
     found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
     if not found:
-        raise _make_format_error(body, "year", "month", origin)
+        raise _make_format_error(body, "year", "month")
     months = (int(found[1]) * 12 + int(found[2])) * (-1 if negative else 1)
     if int(found[2]) > 11 or not -(2**31) <= months < 2**31:
         condition = "_LEGACY_ERROR_TEMP_0063" if conf.before("4.0") else "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING"
         text = f"Error parsing {body!r} to interval: a year has 12 months, and an int holds them."
-        raise AnalysisError(condition, text, origin)
+        raise AnalysisError(condition, text)
     return months
 
 
-def _make_format_error(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
+def _make_format_error(text: str, start: str, end: str) -> AnalysisError:
     noticed = "_WITH_NOTICE" if start in dt.DAY_TIME_UNITS else ""  # It names a setting for the old format.
     said = f"Interval string {text!r} does not match the {start} to {end} format."
-    return AnalysisError(f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}", said, origin)
+    return AnalysisError(f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}", said)

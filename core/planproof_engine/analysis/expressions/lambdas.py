@@ -16,6 +16,7 @@ from planproof_engine.expr import Expr, Lambda, Literal, Variable, fresh_id
 from planproof_engine.expr.function import LambdaOf, Signature
 from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
 
@@ -33,7 +34,7 @@ def cast_before_lambdas(
     return coerce_arguments(function, bound, ctx.conf)
 
 
-def add_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
+def add_identity(function: Signature, bound: list[Expr]) -> list[Expr]:
     """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
     last = function.inputs[-1] if function.inputs else None
     left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
@@ -67,7 +68,7 @@ def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], c
     variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
-    inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
+    inner = evolve(ctx, lambdas=LambdaScope(named, ctx.lambdas))
     return Lambda(variables, _fit_body(function, bind(node.body, inner)), node.span)
 
 

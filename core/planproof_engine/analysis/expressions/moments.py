@@ -10,7 +10,7 @@ import re
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
-from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Nanos
 
 _DATE = r"(?s)\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*"
@@ -26,22 +26,22 @@ _MOST = dt.timedelta(hours=18)
 """The largest offset that Java's ZoneOffset takes."""
 
 
-def make_invalid_error(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
+def make_invalid_error(kind: str, text: str) -> AnalysisError:
     """The error for a typed literal whose text is no such value."""
     said = f"The value of the typed literal {kind} is invalid: '{text}'."
-    return AnalysisError("INVALID_TYPED_LITERAL", said, origin)
+    return AnalysisError("INVALID_TYPED_LITERAL", said)
 
 
-def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+def date(text: str, conf: Conf) -> Literal:
     """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
-    if (word := _find_special_word("DATE", text, conf, origin)) is not None:
+    if (word := _find_special_word("DATE", text)) is not None:
         return _special_date(word, conf)
     found = re.fullmatch(_DATE, text)
     if not found:
-        raise make_invalid_error("DATE", text, origin)
+        raise make_invalid_error("DATE", text)
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
     if not _is_valid_day(year, month, day):
-        raise make_invalid_error("DATE", text, origin)
+        raise make_invalid_error("DATE", text)
     return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_format_year(year)}-{month:02d}-{day:02d}'")
 
 
@@ -51,15 +51,15 @@ def is_date(text: str) -> bool:
     return found is not None and _is_valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
-def _find_special_word(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
+def _find_special_word(kind: str, text: str) -> str | None:
     """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
     does not use it."""
     found = re.fullmatch(_SPECIAL, text.strip())
     if found is None:
         return None
     word = found[1].lower()
-    if found[2] and (word == "now" or _find_zone(kind, text, found[2], origin) is None):
-        raise make_invalid_error(kind, text, origin)
+    if found[2] and (word == "now" or _find_zone(kind, text, found[2]) is None):
+        raise make_invalid_error(kind, text)
     return word
 
 
@@ -82,22 +82,22 @@ def _is_valid_day(year: int, month: int, day: int) -> bool:
     return True
 
 
-def timestamp(kind: str, text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+def timestamp(kind: str, text: str, conf: Conf) -> Literal:
     """`TIMESTAMP '..'`, `TIMESTAMP_NTZ '..'` or `TIMESTAMP_LTZ '..'`. Raises `AnalysisError` for a text that is none,
     `Unknown` for a zone that only Java may know."""
-    word = _find_special_word(kind, text, conf, origin)
+    word = _find_special_word(kind, text)
     if word is not None:
         data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
         return _make_literal(_special_moment(word, data_type, conf), data_type, text)
     found = re.fullmatch(_STAMP, text.strip())
     if found is not None:
         day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-        return _stamp(kind, text, day, found.groups()[3:], conf, origin)
+        return _stamp(kind, text, day, found.groups()[3:], conf)
     found = re.fullmatch(_ONLY_CLOCK, text.strip())
     if found is None or kind == "TIMESTAMP_NTZ":
-        raise make_invalid_error(kind, text, origin)
+        raise make_invalid_error(kind, text)
     today = dt.datetime.now(_parse_zone(conf.time_zone)).date()
-    return _stamp(kind, text, (today.year, today.month, today.day), found.groups(), conf, origin)
+    return _stamp(kind, text, (today.year, today.month, today.day), found.groups(), conf)
 
 
 def _plain_timestamp(kind: str, conf: Conf) -> DataType:
@@ -121,27 +121,25 @@ def _make_literal(moment: str | None, data_type: DataType, text: str) -> Literal
     return Literal(moment or text, data_type, f"{word} '{moment or text}'")
 
 
-def _stamp(
-    kind: str, text: str, day: tuple[int, int, int], clock: tuple[str | None, ...], conf: Conf, origin: Origin | None
-) -> Literal:
+def _stamp(kind: str, text: str, day: tuple[int, int, int], clock: tuple[str | None, ...], conf: Conf) -> Literal:
     """`clock`: the texts of hour, minute, second, fraction and zone."""
     hour, minute, second = (int(part or 0) for part in clock[:3])
     digits, zone = clock[3] or "", (clock[4] or "").strip()
     if not _is_valid_day(*day) or hour > 23 or minute > 59 or second > 59:
-        raise make_invalid_error(kind, text, origin)
-    if zone and _find_zone(kind, text, zone, origin) is None:
-        raise make_invalid_error(kind, text, origin)
+        raise make_invalid_error(kind, text)
+    if zone and _find_zone(kind, text, zone) is None:
+        raise make_invalid_error(kind, text)
     data_type = TIMESTAMP if kind == "TIMESTAMP" and zone else _plain_timestamp(kind, conf)
     precise = conf.timestamp_nanos and len(digits) > 6
     if precise and len(digits) > 9:
         said = f"The timestamp literal '{text}' has {len(digits)} digits of a second: at most 9 are supported."
-        raise AnalysisError("INVALID_TIMESTAMP_LITERAL_PRECISION", said, origin)
+        raise AnalysisError("INVALID_TIMESTAMP_LITERAL_PRECISION", said)
     written, fraction = f"{hour:02d}:{minute:02d}:{second:02d}", digits if precise else digits[:6].ljust(6, "0")
     shown = f"{_format_year(day[0])}-{day[1]:02d}-{day[2]:02d}"
     if data_type == TIMESTAMP:
         moved = _convert_to_session_zone(*day, written, fraction, zone, conf)
         if moved is None:
-            raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
+            raise Unknown(f"the zone of the literal {kind} '{text}'")
         shown, written, fraction = moved
     if precise:
         zoned, moment = data_type == TIMESTAMP, f"{shown} {written}.{fraction}"
@@ -153,16 +151,11 @@ def _convert_to_session_zone(
     year: int, month: int, day: int, clock: str, fraction: str, zone: str | None, conf: Conf
 ) -> tuple[str, str, str] | None:
     """The moment in the session's time zone; None where a zone is not known here."""
-    if not zone and 1 <= year <= 9999:
-        # A local time that the session's zone skips is moved forward, as Java does.
-        own = _parse_zone(conf.time_zone)
-        if own is None:
-            return f"{_format_year(year)}-{month:02d}-{day:02d}", clock, fraction
-    if not 1 <= year <= 9999:
+    target = _parse_zone(conf.time_zone)
+    source = _parse_zone(zone) if zone else target
+    if source is None or target is None or not 1 <= year <= 9999:
         return None if zone else (f"{_format_year(year)}-{month:02d}-{day:02d}", clock, fraction)
-    source, target = _parse_zone(zone or conf.time_zone), _parse_zone(conf.time_zone)
-    if source is None or target is None:
-        return None
+    # A local time that the session's zone skips is moved forward, as Java does.
     naive = dt.datetime.fromisoformat(f"{year:04d}-{month:02d}-{day:02d} {clock}")
     try:
         moved = naive.replace(tzinfo=source).astimezone(dt.timezone.utc).astimezone(target)
@@ -171,11 +164,11 @@ def _convert_to_session_zone(
     return moved.date().isoformat(), moved.strftime("%H:%M:%S"), fraction
 
 
-def _find_zone(kind: str, text: str, name: str, origin: Origin | None) -> dt.tzinfo | None:
+def _find_zone(kind: str, text: str, name: str) -> dt.tzinfo | None:
     """The zone that a literal names; None where Java knows no such zone. Raises `Unknown` where Java may know it."""
     found = _parse_zone(name)
     if found is None and ("/" in name or name in _ONLY_OF_JAVA):
-        raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
+        raise Unknown(f"the zone of the literal {kind} '{text}'")
     return found
 
 

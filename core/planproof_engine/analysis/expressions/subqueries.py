@@ -90,11 +90,9 @@ def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:
     _refuse_in_lambda(ctx, node)
     plan, unread = _bind_inner(node, ctx, node)
     if len(plan.output) != 1:
-        ctx.env.refuse_late(
-            "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
-            f"Scalar subquery must return only one column, but got {len(plan.output)}.",
-            node,
-        )
+        condition = "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN"
+        text = f"Scalar subquery must return only one column, but got {len(plan.output)}."
+        ctx.env.refuse_late(condition, text, node)
     return ScalarSubquery(plan, plan.output[0].type, unread=unread)
 
 

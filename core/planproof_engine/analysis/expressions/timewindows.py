@@ -5,13 +5,12 @@ Source: `TimeWindowing`, `SessionWindowing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
-from planproof_engine.catalog import split_name
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
 from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
 from planproof_engine.records import evolve
@@ -62,8 +61,7 @@ def _comes_before_tables(window: Call, child: Plan, ctx: Context) -> bool:
         return False
     if not all(isinstance(n, (Scan, Named, Join, Filter)) for n in child.walk()):
         return False
-    found = [ctx.env.catalog.find(split_name(n.relation)) for n in child.walk() if isinstance(n, Scan)]
-    return all(relation is not None and relation.kind == "table" for relation in found)
+    return all(ctx.env.is_of_kind(n.relation, "table") for n in child.walk() if isinstance(n, Scan))
 
 
 def _is_known_at_once(expr: Expr, ctx: Context) -> bool:
@@ -83,7 +81,9 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
     """The one time window that these parts of a query call, and a column for it."""
     if not _mentions_window(ctx.env.text):
         return None
-    made = list(dict.fromkeys(bind_plain_call(asked, ctx) for asked in _list_calls(parts)))
+    calls = (call for part in parts for call in part.find_all(q.Call, outside=(q.Query,)))
+    asked = (call for call in calls if isinstance(call.name, str) and call.name.lower() in NAMES)
+    made = list(dict.fromkeys(bind_plain_call(call, ctx) for call in asked))
     if len(made) > 1:
         text = "Multiple time/session window expressions would result in a cartesian product of rows."
         raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1039", text, node)
@@ -93,14 +93,3 @@ def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[C
 @lru_cache(maxsize=4)
 def _mentions_window(text: str) -> bool:
     return "window" in text.lower()
-
-
-def _list_calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
-    """The calls in the parts that belong to no subquery of the block, in the order of the text."""
-    pending = [*parts][::-1]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() in NAMES:
-            yield node
-        if not isinstance(node, q.Query):
-            pending += [*node.children][::-1]

@@ -84,21 +84,14 @@ def refuse_frame(function: Signature, window: q.Window, ctx: Context, node: q.No
     definition = _find_definition(window, ctx, node)
     _refuse_unordered(function, definition, ctx, node)
     own = function.traits.frame
-    by_query = isinstance(node, q.Call) and any(map(_reads_query, node.arguments[1:2]))
+    by_query = isinstance(node, q.Call) and any(offset.holds(q.Query) for offset in node.arguments[1:2])
     if own is Frame.OFFSET and by_query and not ctx.conf.before("4.0"):
         # The frame is made of the subquery as it is written, and stays so when the subquery is resolved.
-        raise _make_foreign_frame_error(function, ctx, node)
+        _refuse_other_frame(function, "", None, ctx, node)
     if own is None or definition.frame is None:
         return
     shown, _ = _make_written_frame(definition.frame, ctx)
-    if own is Frame.OFFSET:
-        raise _make_foreign_frame_error(function, ctx, node)
-    if shown != own.value:
-        raise _make_other_frame_error(shown, own.value, ctx, node)
-
-
-def _reads_query(node: q.Node) -> bool:
-    return any(True for _ in node.find_all(q.Query))
+    _refuse_other_frame(function, shown, None if own is Frame.OFFSET else own.value, ctx, node)
 
 
 def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:
@@ -107,13 +100,13 @@ def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, n
         raise ctx.env.make_error("WINDOW_FUNCTION_FRAME_NOT_ORDERED", text, node)
 
 
-def _make_foreign_frame_error(function: Signature, ctx: Context, node: q.Node) -> Exception:
-    text = f"Cannot specify window frame for {function.name} function."
-    return ctx.env.make_error("_LEGACY_ERROR_TEMP_1035", text, node)
-
-
-def _make_other_frame_error(shown: str, required: str, ctx: Context, node: q.Node) -> Exception:
-    return ctx.env.make_error("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
+def _refuse_other_frame(function: Signature, shown: str, required: str | None, ctx: Context, node: q.Node) -> None:
+    """Refuses a frame other than the one that the function has by itself; `lag` and its kin take none."""
+    if shown != required and function.traits.frame is Frame.OFFSET:
+        text = f"Cannot specify window frame for {function.name} function."
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1035", text, node)
+    if shown != required:
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
 
 
 def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
@@ -151,10 +144,8 @@ def _check_frame(
     """Checks a frame that the query writes: it must be the one that the function requires, and fit the sort keys."""
     own = function.function.traits.frame
     shown, _ = _make_written_frame(spec, ctx)
-    if own is Frame.OFFSET and shown != required:
-        raise _make_foreign_frame_error(function.function, ctx, node)
-    if own is not None and shown != required:
-        raise _make_other_frame_error(shown, required, ctx, node)
+    if own is not None:
+        _refuse_other_frame(function.function, shown, required, ctx, node)
     ends = _bind_ends(spec, order, ctx)
     _check_bounds(spec, ends, shown, ctx, node)
     if spec.kind == "RANGE":

@@ -10,20 +10,10 @@ from collections.abc import Mapping, Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.conf import Conf
-from planproof_engine.expr import (
-    Alias,
-    Call,
-    Column,
-    Expr,
-    GetField,
-    GetFieldOfElements,
-    Literal,
-    Outer,
-    Variable,
-    fresh_id,
-)
+from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin
@@ -39,7 +29,9 @@ class Fields:
         """The struct that was looked into last, with the places of its fields by their names. A query that reads all
         fields of one of thousands looks at them once."""
 
-    def resolve(self, parts: Sequence[str], scope: Scope, origin: Origin | None = None) -> tuple[Expr, Column] | None:
+    def resolve(
+        self, parts: Sequence[str], scope: Scope, origin: Origin | None = None
+    ) -> tuple[x.Expr, x.Column] | None:
         """What a dotted name means in the scope or in the query around it: the expression, and the column it reads.
 
         Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
@@ -62,32 +54,34 @@ class Fields:
             return None
         if correlated is None:
             return None
-        marked = mark_outer(correlated[0])
-        if not isinstance(marked, (Outer, Alias)):
-            marked = Alias(marked, parts[-1], fresh_id(), explicit=False)  # `resolveOuterReferences` keeps the name.
+        marked = transform_up(correlated[0], lambda e: x.Outer(e) if isinstance(e, x.Column) else e)
+        if not isinstance(marked, (x.Outer, x.Alias)):
+            marked = x.Alias(
+                marked, parts[-1], x.fresh_id(), explicit=False
+            )  # `resolveOuterReferences` keeps the name.
         return marked, correlated[1]
 
-    def extract_fields(self, expr: Expr, names: Sequence[str], origin: Origin | None = None) -> Expr:
+    def extract_fields(self, expr: x.Expr, names: Sequence[str], origin: Origin | None = None) -> x.Expr:
         """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
         for name in names:
             expr = self.extract(expr, name, origin)
-            if isinstance(expr, Alias):
+            if isinstance(expr, x.Alias):
                 expr = expr.child  # A path has the name of its last part.
         return expr
 
-    def extract(self, expr: Expr, name: str, origin: Origin | None = None) -> Expr:
+    def extract(self, expr: x.Expr, name: str, origin: Origin | None = None) -> x.Expr:
         """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
         given = self._find_row(expr) or expr.type
         if isinstance(given, dt.Struct):
             at = self.ordinal(given, name, origin)
             found = given.fields[at]
-            return GetField(expr, at, found.type, expr.nullable or found.nullable, name)
+            return x.GetField(expr, at, found.type, expr.nullable or found.nullable, name)
         if isinstance(given, dt.Array) and isinstance(given.element, dt.Struct):
             at = self.ordinal(given.element, name, origin)
             found = given.element.fields[at]
             # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
             data_type = dt.Array(found.type, given.contains_null or found.nullable)
-            return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
+            return x.GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
         if isinstance(given, dt.Map):
             return self.extract_item(expr, self._make_key(name, given, origin), origin)
         if isinstance(given, dt.Array):
@@ -96,20 +90,24 @@ class Fields:
             return self._extract_from_null(expr, _make_text(name))
         raise _make_base_error(expr, origin)
 
-    def _find_row(self, expr: Expr) -> dt.Struct | None:
+    def _find_row(self, expr: x.Expr) -> dt.Struct | None:
         """The row that a generator makes: as an expression it is a struct (`Generator.dataType`)."""
-        if not isinstance(expr, Call) or expr.function.category is not Category.GENERATOR or not expr.function.columns:
+        if (
+            not isinstance(expr, x.Call)
+            or expr.function.category is not Category.GENERATOR
+            or not expr.function.columns
+        ):
             return None
         return dt.Struct(tuple(dt.StructField(*column) for column in expr.function.columns(expr.args, self._conf)))
 
-    def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
+    def _extract_from_null(self, expr: x.Expr, key: x.Expr) -> x.Expr:
         """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. An older
         one rejects it."""
-        if isinstance(expr, Variable):
+        if isinstance(expr, x.Variable):
             raise _make_base_error(expr, None)  # `ResolveLambdaVariables` knows no part of NULL.
-        return Alias(Literal(None, dt.VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
+        return x.Alias(x.Literal(None, dt.VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", x.fresh_id(), explicit=False)
 
-    def _make_key(self, name: str, given: dt.Map, origin: Origin | None) -> Expr:
+    def _make_key(self, name: str, given: dt.Map, origin: Origin | None) -> x.Expr:
         """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
         if self._conf.before("4.0"):
             return _make_text(name)
@@ -118,17 +116,17 @@ class Fields:
             raise AnalysisError(refused.full_condition, refused.message, origin)
         return cast_unless_same(_make_text(name), given.key, self._conf)
 
-    def extract_item(self, expr: Expr, key: Expr, origin: Origin | None = None) -> Expr:
+    def extract_item(self, expr: x.Expr, key: x.Expr, origin: Origin | None = None) -> x.Expr:
         """`expr[key]` of an array, a map or a struct."""
         row = self._find_row(expr)
         given: dt.DataType = row or expr.type
-        text = key.value if isinstance(key, Literal) and dt.is_string(key.type) else None
+        text = key.value if isinstance(key, x.Literal) and dt.is_string(key.type) else None
         if text is not None and _has_names(given):
             return self.extract(expr, text, origin)
         if text is not None and isinstance(given, dt.Map) and not dt.is_string(given.key):
             key = self._make_key(text, given, origin)
         if row is not None:
-            return GetField(expr, 0, row.fields[0].type, True, row.fields[0].name)  # Refused for the generator in it.
+            return x.GetField(expr, 0, row.fields[0].type, True, row.fields[0].name)  # Refused for the generator in it.
         if isinstance(given, dt.Struct):
             said = "The field name must be a non-null string literal."
             raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", said, origin)
@@ -164,18 +162,7 @@ class Fields:
         return found
 
 
-def mark_outer(expr: Expr) -> Expr:
-    """The expression with its columns marked as the enclosing query's."""
-    if isinstance(expr, Column):
-        return Outer(expr)
-    if isinstance(expr, (GetField, GetFieldOfElements)):
-        return evolve(expr, child=mark_outer(expr.child))
-    if isinstance(expr, Call):
-        return evolve(expr, args=tuple(mark_outer(a) for a in expr.args))
-    return expr
-
-
-def _make_base_error(expr: Expr, origin: Origin | None) -> AnalysisError:
+def _make_base_error(expr: x.Expr, origin: Origin | None) -> AnalysisError:
     text = (
         f'Can\'t extract a value from "{pretty(expr)}". Need a complex type [STRUCT, ARRAY, MAP] '
         f'but got "{expr.type.sql}".'
@@ -183,8 +170,8 @@ def _make_base_error(expr: Expr, origin: Origin | None) -> AnalysisError:
     return AnalysisError("INVALID_EXTRACT_BASE_FIELD_TYPE", text, origin)
 
 
-def _make_text(name: str) -> Expr:
-    return Literal(name, dt.STRING, name)
+def _make_text(name: str) -> x.Expr:
+    return x.Literal(name, dt.STRING, name)
 
 
 def _has_names(given: dt.DataType) -> bool:

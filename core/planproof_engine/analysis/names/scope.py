@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Column, Variable
 from planproof_engine.expr.pretty import NAMELESS
 from planproof_engine.origin import AnalysisError, Origin
@@ -50,11 +49,7 @@ class Scope:
     def _index_by_name(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
         found: dict[str, list[Column]] = {}
         for column in columns:
-            name = column.name if self.case_sensitive else column.name.lower()
-            if name in found:
-                found[name].append(column)
-            else:
-                found[name] = [column]
+            found.setdefault(self.key(column.name), []).append(column)
         return found
 
     def key(self, name: str) -> str:
@@ -140,11 +135,6 @@ def _measure_edits(wanted: str) -> Callable[[str], int]:
 
 def _drop_repeated(columns: Sequence[Column]) -> list[Column]:
     return list(dict.fromkeys(columns)) if len(columns) > 1 else [*columns]
-
-
-def make_empty_scope(outer: Scope | None, conf: Conf) -> Scope:
-    """A scope without columns, inside of `outer`."""
-    return Scope((), (), outer, conf.case_sensitive)
 
 
 @record(frozen=True, slots=True)

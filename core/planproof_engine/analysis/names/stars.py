@@ -9,7 +9,7 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.analysis.names.scope import make_ambiguous_error
 from planproof_engine.expr import UNNUMBERED, Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -56,10 +56,8 @@ NO_STARS = (
 def refuse_star(star: q.Node, ctx: Context) -> None:
     """Refuses a star in a clause that takes none, and where only newer versions of Spark take one."""
     if ctx.clause in NO_STARS or ctx.lacks("stars outside of a SELECT list"):
-        error = ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
-        if ctx.clause in NO_STARS:
-            error.by_rule = False
-        raise error
+        by_rule = False if ctx.clause in NO_STARS else None
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star, by_rule)
 
 
 def expand_argument(star: q.Node, ctx: Context) -> list[Expr]:
@@ -161,12 +159,12 @@ def _list_fields(struct: Expr, data_type: dt.Struct) -> list[Expr]:
 
 def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
-    shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
+    shown = ctx.over([column_of(i) for i in found])
     dropped: dict[int, dict[str, list[tuple[str, ...]]]] = {}
     for parts in excluded:
-        columns, rest = shown.find_matches(parts)
+        columns, rest = shown.scope.find_matches(parts)
         if not columns:
-            error = make_unresolved_error(parts, evolve(ctx, scope=shown), star)
+            error = make_unresolved_error(parts, shown, star)
             if isinstance(error, AnalysisError):
                 error.by_rule = True
             raise error

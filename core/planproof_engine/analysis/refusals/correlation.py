@@ -14,30 +14,13 @@ from planproof_engine.expr import Call, Cast, Column, Expr, Literal, Outer
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import conjuncts
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.logical.nodes import (
-    FULL,
-    LEFT_ANTI,
-    LEFT_SEMI,
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Named,
-    OneRow,
-    Ordered,
-    Pivot,
-    Plan,
-    Project,
-    SetOperation,
-    Values,
-)
+from planproof_engine.logical import nodes as p
 from planproof_engine.sql import nodes as q
 
 _CATEGORY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 
 
-def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool = False) -> None:
+def refuse_correlation(plan: p.Plan, node: q.Node, env: Environment, united: bool = False) -> None:
     """Refuses a use below a LIMIT, window or set operation, and one in the condition of a join.
 
     `united`: a scalar or lateral subquery, which may use them below a set operation.
@@ -50,7 +33,7 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
     if not united and env.lacks("unequal correlation below aggregates"):
         _refuse_unequal(plan, used, node, env)
     for part in plan.walk():
-        if isinstance(part, Project) and not united and any(_uses(i, used) for i in part.items):
+        if isinstance(part, p.Project) and not united and any(_uses(i, used) for i in part.items):
             text = "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses."
             raise env.make_error(f"{_CATEGORY}.CORRELATED_REFERENCE", text, node)
         if _is_closed(part, united) and outer_references(part):
@@ -58,7 +41,7 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
                 "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation."
             )
             raise env.make_error(f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED", text, node)
-        if isinstance(part, Join) and part.condition is not None and _uses(part.condition, used):
+        if isinstance(part, p.Join) and part.condition is not None and _uses(part.condition, used):
             text = (
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: "
                 f'"{pretty(part.condition)}".'
@@ -70,11 +53,11 @@ def _uses(expr: Expr, outer: set[int]) -> bool:
     return any(isinstance(e, Outer) and e.column.id in outer for e in expr.walk())
 
 
-def _refuse_unequal(plan: Plan, outer: set[int], node: q.Node, env: Environment) -> None:
+def _refuse_unequal(plan: p.Plan, outer: set[int], node: q.Node, env: Environment) -> None:
     """Refuses any use below an aggregate but an equality of a column with a value of the query around."""
     for aggregate in plan.walk():
-        for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
-            conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
+        for part in aggregate.walk() if isinstance(aggregate, p.Aggregate) else ():
+            conditions = conjuncts(part.condition) if isinstance(part, p.Filter) else ()
             for condition in conditions:
                 if _uses(condition, outer) and not _is_equality(condition):
                     text = f'Correlated column is not allowed in predicate: "{pretty(condition)}".'
@@ -95,25 +78,25 @@ def _is_column(expr: Expr) -> bool:
     return isinstance(expr, Column) or (isinstance(expr, Cast) and _is_column(expr.child))
 
 
-def _is_closed(part: Plan, united: bool) -> bool:
-    if isinstance(part, SetOperation):
+def _is_closed(part: p.Plan, united: bool) -> bool:
+    if isinstance(part, p.SetOperation):
         return not united
-    return isinstance(part, Limit) or (isinstance(part, Project) and bool(contents(part.items) & WINDOW))
+    return isinstance(part, p.Limit) or (isinstance(part, p.Project) and bool(contents(part.items) & WINDOW))
 
 
-def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
+def refuse_many_rows(plan: p.Plan, node: q.Node, env: Environment) -> None:
     """Refuses a correlated scalar subquery whose shape does not say that it gives one row."""
     if not env.lacks("scalar subqueries of many rows") or not outer_references(plan):
         return
     inner = plan
-    while isinstance(inner, (Named, Project)):
+    while isinstance(inner, (p.Named, p.Project)):
         inner = inner.child
-    aggregate = inner.child if isinstance(inner, Filter) else inner
-    if not isinstance(aggregate, Aggregate):
+    aggregate = inner.child if isinstance(inner, p.Filter) else inner
+    if not isinstance(aggregate, p.Aggregate):
         if not has_one_row(inner):
             raise make_must_aggregate_error(node, env)
         return
-    computed = (*aggregate.items, inner.condition) if isinstance(inner, Filter) else aggregate.items
+    computed = (*aggregate.items, inner.condition) if isinstance(inner, p.Filter) else aggregate.items
     calls = (e for i in computed for e in i.walk() if isinstance(e, Call))
     if not any(c.function.category is Category.AGGREGATE for c in calls):
         raise make_must_aggregate_error(node, env)
@@ -129,23 +112,23 @@ def make_must_aggregate_error(node: q.Node, env: Environment) -> Exception:
     return env.make_error(f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY", text, node)
 
 
-def has_one_row(plan: Plan) -> bool:
+def has_one_row(plan: p.Plan) -> bool:
     """Whether the plan has one row at most by its shape (`LogicalPlan.maxRows`)."""
-    if isinstance(plan, Limit) and plan.what == "limit":
+    if isinstance(plan, p.Limit) and plan.what == "limit":
         count = plan.arguments[0] if plan.arguments else None
         return (isinstance(count, Literal) and count.value in (0, 1)) or has_one_row(plan.child)
-    if isinstance(plan, Values):
+    if isinstance(plan, p.Values):
         return len(plan.rows) <= 1 if plan.call is None else _range_length(plan.call) <= 1
-    if isinstance(plan, Aggregate) and not plan.groups:
+    if isinstance(plan, p.Aggregate) and not plan.groups:
         return True
-    if isinstance(plan, Join):
-        sides = [plan.left] if plan.kind in (LEFT_SEMI, LEFT_ANTI) else plan.children
-        return plan.kind != FULL and all(map(has_one_row, sides))
-    if isinstance(plan, SetOperation):
+    if isinstance(plan, p.Join):
+        sides = [plan.left] if plan.kind in (p.LEFT_SEMI, p.LEFT_ANTI) else plan.children
+        return plan.kind != p.FULL and all(map(has_one_row, sides))
+    if isinstance(plan, p.SetOperation):
         return plan.kind != "union" and has_one_row(plan.inputs[0])
-    if isinstance(plan, (Named, Project, Filter, Distinct, Ordered, Limit, Aggregate, Pivot)):
+    if isinstance(plan, (p.Named, p.Project, p.Filter, p.Distinct, p.Ordered, p.Limit, p.Aggregate, p.Pivot)):
         return has_one_row(plan.child)
-    return isinstance(plan, OneRow)
+    return isinstance(plan, p.OneRow)
 
 
 def _range_length(call: Call) -> int:
@@ -156,10 +139,10 @@ def _range_length(call: Call) -> int:
     return len(range(*given))
 
 
-def _correlated_columns(plan: Plan) -> Iterator[int]:
+def _correlated_columns(plan: p.Plan) -> Iterator[int]:
     """The subquery's own columns in the conditions that use the query around it."""
     for part in plan.walk():
-        if isinstance(part, Filter):
+        if isinstance(part, p.Filter):
             for condition in conjuncts(part.condition):
                 if condition.holds(Outer):
                     yield from (e.id for e in condition.walk() if isinstance(e, Column))

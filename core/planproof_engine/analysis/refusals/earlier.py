@@ -227,28 +227,21 @@ def find_undefined_window(tree: q.Node, env: Environment) -> AnalysisError | Non
     before any name is resolved)."""
     for query in tree.find_all(q.Query):
         defined = {w.name.text for w in query.windows}
-        for used in _list_named_windows(query) if defined else ():
-            name = used.reference.text if used.reference is not None else ""
-            if name not in defined:
-                text = f"Window specification is not defined in the WINDOW clause for {name}."
+        # Not those of queries in it, nor what WINDOW defines by another name.
+        apart = (q.Query, q.NamedWindow)
+        windows = (w for child in query.children for w in child.find_all(q.Window, outside=apart)) if defined else ()
+        for used in windows:
+            if used.reference is not None and used.reference.text not in defined:
+                text = f"Window specification is not defined in the WINDOW clause for {used.reference.text}."
                 return env.make_error("MISSING_WINDOW_SPECIFICATION", text, used)
     return None
-
-
-def _list_named_windows(query: q.Node) -> Iterator[q.Window]:
-    """The windows that calls of this query name, but not those of queries in it."""
-    for child in query.children:
-        if isinstance(child, q.Window) and child.reference is not None:
-            yield child
-        elif not isinstance(child, (q.Query, q.NamedWindow)):
-            yield from _list_named_windows(child)
 
 
 def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
     if lateness(error) < 3 and error.condition not in _OF_WINDOWS and not error.waited:
         return None
-    wheres = [w for w in _list_wheres(tree) if holds_window_call(w)]
+    wheres = [w for w in tree.find_outermost(q.Where, q.Having) if holds_window_call(w)]
     if any(_is_of_frame(error, where, env) for where in wheres):
         return None
     where = next(iter(wheres), None)
@@ -261,12 +254,11 @@ def _is_of_frame(error: AnalysisError, where: q.Node, env: Environment) -> bool:
     """Whether it is about the frame that a window in this clause writes, which is looked at before the window's place
     unless its names wait for a table, or are of a HAVING of Spark 3.5."""
     start = error.origin.start if error.origin is not None else None
-    if error.condition != "_LEGACY_ERROR_TEMP_1035" or start is None or not any(where.find_all(q.WindowFrame)):
+    if error.condition != "_LEGACY_ERROR_TEMP_1035" or start is None or not where.holds(q.WindowFrame):
         return False
     if isinstance(where, q.Having) and env.conf.before("4.0"):
         return False
-    named = any(True for _ in where.find_all(q.Column))
-    return where.span[0] <= start < where.span[1] and not (named and error.waited)
+    return where.span[0] <= start < where.span[1] and not (where.holds(q.Column) and error.waited)
 
 
 def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> AnalysisError | None:
@@ -275,7 +267,7 @@ def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> A
     if not is_checked(error):
         return None
     for node in (*block.items, *((block.group,) if block.group is not None else ())):
-        if any(True for _ in node.find_all(q.Lambda)):
+        if node.holds(q.Lambda):
             continue  # a parameter may have the name
         for named in list_names(node):
             parts = name_parts(named)
@@ -311,7 +303,7 @@ def find_position_beyond(query: q.Query, error: AnalysisError, env: Environment)
     late = is_of_typed(error) or error.condition in _OF_ROWS
     if not late or query.order is None or not isinstance(query, q.Select) or not env.conf.order_by_ordinal:
         return None
-    if any(True for item in query.items for _ in item.find_all(q.Star)):
+    if any(item.holds(q.Star) for item in query.items):
         return None
     keys = [key.key if isinstance(key, q.Ordered) else key for key in query.order.keys]
     behind = next((k for k in keys if is_position(k) and not 1 <= int(k.text) <= len(query.items)), None)
@@ -326,7 +318,7 @@ def find_subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION"
     if not is_checked(error) or error.condition == condition or env.lacks("subqueries checked in lambdas"):
         return None
-    found = next((n for n in tree.find_all(q.Lambda) if any(True for _ in n.find_all(q.Query))), None)
+    found = next((n for n in tree.find_all(q.Lambda) if n.holds(q.Query)), None)
     text = "Subquery expressions are not supported within higher-order functions."
     return None if found is None else env.make_error(condition, text, found)
 
@@ -354,16 +346,6 @@ def list_names(node: q.Node) -> Iterator[q.Node]:
             yield from list_names(child)
 
 
-def _list_wheres(node: q.Node) -> Iterator[q.Where | q.Having]:
-    if isinstance(node, (q.Where, q.Having)):
-        yield node
-    else:
-        for child in node.children:
-            yield from _list_wheres(child)
-
-
 def holds_window_call(node: q.Node) -> bool:
     """Whether a window stands in the expression, outside of its subqueries."""
-    if isinstance(node, q.Query):
-        return False
-    return (isinstance(node, q.Call) and node.over is not None) or any(map(holds_window_call, node.children))
+    return any(call.over is not None for call in node.find_all(q.Call, outside=(q.Query,)))

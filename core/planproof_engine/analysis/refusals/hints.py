@@ -11,10 +11,8 @@ from typing import TypeGuard
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.expr import Column
 from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
@@ -33,7 +31,7 @@ def refuse_hints(hint: q.Hint, output: tuple[Column, ...], ctx: Context, reached
     """
     if (error := find_miswritten_hint(hint, ctx.env)) is not None:
         raise error
-    shown = evolve(ctx, scope=Scope(output, (), None, ctx.conf.case_sensitive))
+    shown = ctx.over(output)
     for call in hint.calls:
         name = str(call.name).lower()
         if name in _ORDERED:

@@ -11,9 +11,9 @@ from operator import is_
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
-from planproof_engine.analysis.blocks.beside_generators import count_rounds
+from planproof_engine.analysis.blocks.rounds import count_rounds
 from planproof_engine.analysis.context import Environment
-from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Literal, Window, is_aggregate
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Window, is_aggregate, is_coerced
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.replaced import is_made_anew
@@ -64,9 +64,7 @@ def loosen_late(items: Iterable[Expr], env: Environment) -> list[Expr]:
 
 def loosen_output(plan: Plan, env: Environment) -> Plan:
     """The plan of a query whose items are read by what is around it."""
-    node = plan
-    while isinstance(node, (PassThrough, Filter)):
-        node = node.child
+    node = _find_block(plan)
     if not env.functions or not isinstance(node, (Aggregate, Project)):
         return plan
     above = _is_split(node) or _waits(node)
@@ -77,6 +75,13 @@ def loosen_output(plan: Plan, env: Environment) -> Plan:
     return plan if all(map(is_, items, node.items)) else _replace(plan, node, evolve(node, items=items))
 
 
+def _find_block(plan: Plan) -> Plan:
+    """The plan below what filters, sorts or cuts its rows."""
+    while isinstance(plan, (PassThrough, Filter)):
+        plan = plan.child
+    return plan
+
+
 def _is_split(node: Aggregate | Project) -> bool:
     """Whether Spark makes several operators of the block, one after the other."""
     return isinstance(node, Aggregate) or any(i.holds(Window) for i in node.items)
@@ -85,9 +90,7 @@ def _is_split(node: Aggregate | Project) -> bool:
 def open_results(named: Plan, query: Plan, env: Environment) -> Plan:
     """The plan of a CTE, `query` under its name. Where Spark makes several operators of it, the CTE's columns are taken
     over before they are corrected, too."""
-    node = query
-    while isinstance(node, (PassThrough, Filter)):
-        node = node.child
+    node = _find_block(query)
     if not isinstance(named, Named):
         return named
     windows = _list_session_windows(query) if "session_window" in env.text.lower() else set[int]()
@@ -119,11 +122,8 @@ def _waits(node: Aggregate | Project) -> bool:
 
 def _takes_rounds(expr: Expr) -> bool:
     """Whether the first round of rules does not resolve the expression."""
-    for e in expr.walk():
-        if isinstance(e, Literal) and e.value is None and e.type != dt.VOID:
-            return True  # It was cast.
-        if isinstance(e, Call) and is_made_anew(e):
-            return True
+    if any(is_coerced(e) or (isinstance(e, Call) and is_made_anew(e)) for e in expr.walk()):
+        return True
     try:
         return count_rounds(expr, {}) > 0
     except Unknown:

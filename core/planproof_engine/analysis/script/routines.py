@@ -13,7 +13,7 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.constants import find_row
 from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
@@ -23,7 +23,6 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, Variable, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
-from planproof_engine.functions.bind import cast_unless_equal, check_cast
 from planproof_engine.logical.nodes import Plan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve, record
@@ -95,7 +94,7 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     returns = routine.node.returns
     # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
     found = returns.data_type if returns is not None else _bind_body(routine, _open(columns), ctx).type
-    body = _cast(body, found, node, ctx)
+    body = cast_implicitly(body, found, ctx.env, node)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
     return Call(function, args, body.type, body.nullable, routine.name, known=known, span=node.span)
@@ -103,7 +102,7 @@ def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
 
 def _bind_body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     env = evolve(ctx.env, text=routine.text, ctes={})
-    scope = Scope(columns, (), None, ctx.conf.case_sensitive)
+    scope = ctx.env.make_scope(columns)
     body = routine.node.body
     assert body is not None
     if not isinstance(body, q.Query):
@@ -123,12 +122,14 @@ def call_table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     plan = _bind_rows(routine, columns, ctx)
     declared = routine.node.returns_table
     inferred = _bind_rows(routine, _open(columns), ctx).output if not declared else ()
-    typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
+    typed: list[tuple[str, Expr]] = [
+        (c.name, cast_implicitly(c, t.type, ctx.env, node)) for c, t in zip(plan.output, inferred)
+    ]
     if declared:
         if len(declared) != len(plan.output):
             text = f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}."
             raise ctx.env.make_error("USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH", text, node)
-        typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
+        typed = [(d.name.text, cast_implicitly(c, _type_of(d), ctx.env, node)) for d, c in zip(declared, plan.output)]
     qualifier = (routine.name.split(".")[-1],)
     output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _keep_evidence(e)) for name, e in typed)
     return Values(
@@ -140,7 +141,7 @@ def _bind_rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> P
     env = evolve(ctx.env, text=routine.text, ctes={})
     body = routine.node.body
     assert isinstance(body, q.Query)
-    return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
+    return env.bind_query(body, env, ctx.env.make_scope(columns))
 
 
 def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -178,7 +179,7 @@ def _bind_arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple
     qualifier = (routine.name.split(".")[-1],)
     columns = []
     for parameter, value in zip(routine.node.parameters, values):
-        held = _cast(value, _type_of(parameter), node, ctx)
+        held = cast_implicitly(value, _type_of(parameter), ctx.env, node)
         name = parameter.name.text
         columns.append(Column(fresh_id(), name, held.type, held.nullable, qualifier, _keep_evidence(held)))
     return tuple(given), tuple(columns)
@@ -198,12 +199,6 @@ def _make_count_error(routine: Routine, given: int, node: q.Call, ctx: Context) 
     wanted = len(routine.node.parameters)
     text = f"The `{routine.name}` requires {wanted} parameters but the actual number is {given}."
     return ctx.env.make_error("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", text, node)
-
-
-def _cast(value: Expr, target: dt.DataType, node: q.Node, ctx: Context) -> Expr:
-    if (refused := check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")) is not None:
-        raise ctx.env.make_mismatch_error(refused, node)
-    return cast_unless_equal(value, target, ctx.conf)
 
 
 @cache

@@ -116,13 +116,10 @@ def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
 
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
-    return evolve(
-        env,
-        settings={k: v for k, v in (env.settings or {}).items() if node.key not in (None, k)},
-        conf=evolve(Conf.of(env.conf.spark), databricks=env.conf.databricks)
-        if node.key is None
-        else env.conf.reset(node.key),
-    )
+    if node.key is None:
+        return evolve(env, settings={}, conf=evolve(Conf.of(env.conf.spark), databricks=env.conf.databricks))
+    settings = {k: v for k, v in (env.settings or {}).items() if k != node.key}
+    return evolve(env, settings=settings, conf=env.conf.reset(node.key))
 
 
 def _set_time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
@@ -220,29 +217,18 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
         return env
     reads = frozenset(p.relation for p in plan.walk_everywhere() if isinstance(p, Scan) and not p.recursive)
     lasting = kind == "view" and not node.global_ and parts[-1].lower() not in known
-    if lasting and any(_is_temporary(r, env) for r in reads):
+    if lasting and any(env.is_of_kind(relation, "temporary view") for relation in reads):
         return env  # Spark refuses a view that outlives what it reads.
     reads = reads.union(*(env.views[r].reads for r in reads if r in env.views))
     if name in reads:
         return env  # Spark refuses a view over itself.
     _register(name, plan, names, kind, env)
     columns = tuple((c.name, c.type) for c in plan.output)
-    view = View(
-        name,
-        node.query,
-        env.text,
-        columns,
-        env.catalog.namespace,
-        _binding(node, kind),
-        reads,
-        count_sources(plan, env),
-    )
+    # `spark.sql.legacy.viewSchemaCompensation` is on unless set.
+    binding = node.schema_binding or ("BINDING" if "temporary" in kind else "COMPENSATION")
+    sources = count_sources(plan, env)
+    view = View(name, node.query, env.text, columns, env.catalog.namespace, binding, reads, sources)
     return evolve(env, views={**env.views, name: view})
-
-
-def _is_temporary(relation: str, env: Environment) -> bool:
-    found = env.catalog.find(split_name(relation))
-    return found is not None and found.kind == "temporary view"
 
 
 def _is_kept(name: str, node: c.CreateView, env: Environment) -> bool:
@@ -275,11 +261,6 @@ def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) 
     if columns:
         add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
     return env
-
-
-def _binding(node: c.CreateView, kind: str) -> str:
-    """How the view takes later changes below it; `spark.sql.legacy.viewSchemaCompensation` is on unless set."""
-    return node.schema_binding or ("BINDING" if "temporary" in kind else "COMPENSATION")
 
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:

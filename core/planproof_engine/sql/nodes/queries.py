@@ -472,7 +472,7 @@ class PipePivot(Pipe):
 class PipeUnpivot(Pipe):
     """`|> UNPIVOT (..)`."""
 
-    unpivoted: Unpivoted
+    pivoted: Unpivoted
 
 
 @node
