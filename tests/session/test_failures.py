@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from py4j.protocol import Py4JError
 
-from planproof.session import SparkFailure
+from planproof.session import SparkFailure, versions
 from planproof.session.failures import _add_cause, translate_errors
 
 
@@ -54,3 +56,18 @@ def test_a_call_of_connect_that_got_no_answer_is_told_from_an_error_of_the_serve
         with pytest.raises(SparkFailure) as raised, translate_errors():
             raise SparkConnectGrpcException(said)
         assert raised.value.outside is outside, said
+
+
+def test_an_interrupt_is_one_where_pyspark_s_own_handler_fails() -> None:
+    """Before 4.2 it asks Spark over the connection that is in use, and that fails."""
+
+    def failing(number: int, frame: object) -> None:
+        raise ConnectionError
+
+    before = signal.signal(signal.SIGINT, failing)
+    try:
+        versions.pass_on_interrupts()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

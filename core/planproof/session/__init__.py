@@ -64,10 +64,14 @@ def open_embedded(conf: Mapping[str, str] | None = None) -> Session:
     where pyspark or Java is missing.
     """
     try:
+        from pyspark import SparkContext
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
+    from planproof.session.versions import pass_on_interrupts
+
+    is_ours = SparkContext._active_spark_context is None
     # Spark's own default is the `python3` on the PATH, which need not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}
@@ -79,6 +83,8 @@ def open_embedded(conf: Mapping[str, str] | None = None) -> Session:
         needs = "Spark 4 needs Java 17 or 21 on the PATH or JAVA_HOME, Spark 3.5 Java 8, 11 or 17"
         said = ": ".join(filter(None, (str(error), jvm_log.last_lines())))
         raise SparkFailure(f"Spark did not start ({said}); {needs}") from error
+    if is_ours:
+        pass_on_interrupts()
     return open(spark)
 
 

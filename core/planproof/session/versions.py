@@ -10,6 +10,8 @@ import importlib
 import logging
 import platform
 import re
+import signal
+import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -186,3 +188,19 @@ def kinds_of_functions() -> Any:
     except ImportError:
         from pyspark.rdd import PythonEvalType
     return PythonEvalType
+
+
+def pass_on_interrupts() -> None:
+    """Has Ctrl-C end what the main thread does, also while it waits for Spark: pyspark's own handler cancels all jobs
+    first, and before 4.2 raises that call's failure in place of KeyboardInterrupt."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        try:
+            handler(number, frame)
+        finally:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
