@@ -19,7 +19,7 @@ class Recorded:
 
     def __init__(self, grants=(), exists=True, outcome="published"):
         self.said, self.forgotten, self.grants, self.exists, self.outcome = [], [], grants, exists, outcome
-        self.databases, self.refusal = {"`shop`"}, "SCHEMA_NOT_FOUND"
+        self.databases, self.refusal = {"`shop`"}, AnalysisError("SCHEMA_NOT_FOUND", "no such database")
 
     def rows(self, sql):
         self.said.append(sql)
@@ -29,7 +29,7 @@ class Recorded:
 
     def database_location(self, name):
         if name not in self.databases:
-            raise AnalysisError(self.refusal, f"no {name}")
+            raise self.refusal
 
     def registered_table(self, name):
         return object() if self.exists else None
@@ -87,10 +87,11 @@ def test_a_database_that_is_not_there_is_made_first(dbt_manifest):
     ran(manifest, recorded)
     assert recorded.said[:2] == ["create database if not exists `shop`", "set a = 1"]
     # Who may not look at it may still be one who writes to it.
-    recorded = Recorded()
-    recorded.databases, recorded.refusal = set(), "INSUFFICIENT_PERMISSIONS"
-    ran(manifest, recorded)
-    assert recorded.said == ["set a = 1", "publish shop.mart", "publish shop.other"]
+    for refusal in (AnalysisError("INSUFFICIENT_PERMISSIONS", "not yours"), SparkFailure("access is denied")):
+        recorded = Recorded()
+        recorded.databases, recorded.refusal = set(), refusal
+        ran(manifest, recorded)
+        assert recorded.said == ["set a = 1", "publish shop.mart", "publish shop.other"]
     # Where a project says itself how it is made, only dbt does it.
     manifest["macros"] = {"macro.shop.own": {"name": "spark__create_schema", "package_name": "shop"}}
     recorded = Recorded()

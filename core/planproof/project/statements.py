@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from planproof.session.absence import NOT_THERE
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -140,9 +139,9 @@ class Around:
             name = quote_parts(database)
             try:
                 self.session.database_location(name)
-            except AnalysisError as error:
+            except (AnalysisError, SparkFailure) as error:
                 # Who may not look at a database may still be one who publishes to it.
-                if error.condition in NOT_THERE:
+                if error.condition == "SCHEMA_NOT_FOUND":
                     self._run_statement(f"create database if not exists {name}", f"making the database {name}")
 
     def grant(self, relation: str, wanted: Mapping[str, Sequence[str]], existed: bool) -> None:

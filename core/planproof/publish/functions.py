@@ -133,8 +133,8 @@ def _refuse_captured(lowered: LogicalPlan, found: Lowered) -> None:
     outer = (e for call in calls for e in call.walk() if isinstance(e, Lambda))
     if any(_reads(inner, e.parameters) for e in outer for inner in e.body.walk() if isinstance(inner, Lambda)):
         said = (
-            "Spark evaluates no Python function in a lambda within a lambda, where an argument reads the outer one's "
-            "variable; Spark 4.3 does"
+            "before 4.3 Spark runs no Python function in an inner lambda, if one of its arguments reads the outer "
+            "lambda's variable"
         )
         raise CannotLower("PP223", said, None)
 
