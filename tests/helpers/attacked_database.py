@@ -109,3 +109,12 @@ class Scene:
             if ".planproof" not in path.parts and path.is_file() and not path.is_symlink()
         }
         return places, files
+
+
+def make_versions(lake: Path, names: tuple[str, ...]) -> list[Path]:
+    """Versions of a table `t` that another metastore knows."""
+    made = [lake / "__planproof" / "t" / name / "part.parquet" for name in names]
+    for file in made:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("another's rows")
+    return made

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from guarded_place import Place
 
 
 class Killed(BaseException):
@@ -60,3 +61,8 @@ def dying(session: Any) -> Callable[[int | None], tuple[Any, Doom]]:
         return DyingSession(session, doom, store_of(session)), doom
 
     return make
+
+
+@pytest.fixture
+def place(spark: Any, database: str) -> Callable[[str], Place]:
+    return lambda name: Place(spark, database, name)

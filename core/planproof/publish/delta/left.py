@@ -10,14 +10,7 @@ from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
 from planproof.publish.delta.staging import PREFIX, forget_log, is_committed_since, is_made_by_publish, read_note_name
-from planproof.publish.notes.believed import (
-    is_on_system_of,
-    is_same_location,
-    refuse_links,
-    refuse_other_home,
-    refuse_other_quarantine,
-    verify_names,
-)
+from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
@@ -41,35 +34,35 @@ def list_left(wanted: str | None = None) -> dict[str, Left]:
 
 def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted: str | None) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
-    names = verify_names(location, note)
+    names = believed.verify_names(location, note)
     home = database_root(session, names.target.namespace)
     if not is_chosen:
-        refuse_other_home(location, home, note)
+        believed.refuse_other_home(location, home, note)
     if note.base is None or note.branch or note.staging or note.others:
         raise Disbelieved("base, branch, staging, others: no publish of a Delta table says this of them")
     table = _find_table(session, note.target)
     if table is not None:
         _verify_folder(note.location, note.folder, note.owner.run, (_place(table),))
     elif note.is_new:
-        is_near = note.folder is not None and home is not None and is_on_system_of(home, note.folder)
+        is_near = note.folder is not None and home is not None and believed.is_on_system_of(home, note.folder)
         said = read_note_name(store_of(session), str(note.folder)) if is_near else None
-        claimed = note.location if said and is_same_location(said, location) else None
+        claimed = note.location if said and believed.is_same_location(said, location) else None
         places = (wanted, claimed, _open_tables(session).place(note.target))
         _verify_folder(note.location, note.folder, note.owner.run, places)
     if note.quarantine is not None:
-        refuse_other_quarantine(names.target, note, note.quarantine)
+        believed.refuse_other_quarantine(names.target, note, note.quarantine)
         bad_rows = _find_table(session, note.quarantine.table)
         if bad_rows is not None:
             _verify_folder(_place(bad_rows), note.quarantine.folder, note.owner.run, (_place(bad_rows),))
 
 
 def _verify_folder(location: str, folder: str | None, run: str, places: Sequence[str | None]) -> None:
-    at = next((place for place in places if place is not None and is_same_location(location, place)), None)
+    at = next((place for place in places if place is not None and believed.is_same_location(location, place)), None)
     if at is None:
         raise Disbelieved(f"location: {location} is not where the catalog has the table, or would put it")
-    if folder is None or not is_same_location(folder, join(at, PREFIX + run)):
+    if folder is None or not believed.is_same_location(folder, join(at, PREFIX + run)):
         raise Disbelieved(f"folder: {folder} is not where this publish wrote")
-    refuse_links(folder, parent(at))
+    believed.refuse_links(folder, parent(at))
 
 
 def _open_tables(session: Session) -> DeltaTables:
@@ -135,7 +128,7 @@ def _fence_bad_rows(session: Session, tables: DeltaTables, note: Note) -> None:
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
     if note.is_new and session.registered_table(note.target) is None:
-        tables.register(note.target, note.location, is_same_location(note.location, tables.place(note.target)))
+        tables.register(note.target, note.location, believed.is_same_location(note.location, tables.place(note.target)))
     noted = note.quarantine
     # Without its table, nothing has said that the folder of the bad rows is the publish's own.
     is_known = noted is not None and _find_table(session, noted.table) is not None

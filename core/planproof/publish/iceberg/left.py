@@ -10,13 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from planproof.publish.notes.believed import (
-    is_same_location,
-    refuse_links,
-    refuse_other_home,
-    refuse_other_quarantine,
-    verify_names,
-)
+from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
@@ -189,12 +183,12 @@ _DATA_PATHS = ("write.data.path", "write.folder-storage.path")
 
 def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
-    names = verify_names(location, note)
+    names = believed.verify_names(location, note)
     complete = RelationName(tables.complete(names.target.quoted))
     home = tables.namespace_location(complete.namespace)
     home = None if home is None else decode_uri(home)
     if not is_chosen:
-        refuse_other_home(location, home, note)
+        believed.refuse_other_home(location, home, note)
     if note.branch is not None:
         if not _BRANCH.fullmatch(note.branch) or note.folder or note.others or note.quarantine or note.staging:
             raise Disbelieved(f"branch: {note.branch}")
@@ -209,7 +203,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
         _verify_new(names, home, note)
     elif table is not None and not is_another(table, note):
         _verify_files(table, note.owner.run, note.folder, note.others)
-        if note.is_new and not is_same_location(note.location, decode_uri(table.location or "")):
+        if note.is_new and not believed.is_same_location(note.location, decode_uri(table.location or "")):
             raise Disbelieved(f"location: {note.location} is not where {note.target} lies")
     if note.quarantine is not None:
         _verify_quarantine(tables, complete, note)
@@ -224,19 +218,18 @@ def is_another(table: StoredTable | None, note: Note) -> bool:
 def _verify_new(names: Names, home: str | None, note: Note) -> None:
     """No table is there: only what lies where its catalog would have put it is known to be this publish's."""
     own = (names.target.last, f"{names.target.last}_{names.stamp}", names.staging.last)
-    at = next(
-        (at for name in own if home is not None and is_same_location(note.location, at := join(home, name))), None
-    )
+    places = [join(home, name) for name in own] if home is not None else []
+    at = next((place for place in places if believed.is_same_location(note.location, place)), None)
     if at is None:
         raise Disbelieved(f"location: {note.location} is not where the catalog would put {note.target}")
-    refuse_links(note.location, parent(at))
+    believed.refuse_links(note.location, parent(at))
     _verify_places(join(at, "data"), join(at, "metadata"), note.owner.run, note.folder, note.others)
 
 
 def _verify_quarantine(tables: Changing, complete: RelationName, note: Note) -> None:
     bad_rows = note.quarantine
     assert bad_rows is not None
-    refuse_other_quarantine(complete, note, bad_rows)
+    believed.refuse_other_quarantine(complete, note, bad_rows)
     table = tables.table(bad_rows.table)
     if table is not None:
         _verify_files(table, bad_rows.run, bad_rows.folder, bad_rows.others)
@@ -251,10 +244,10 @@ def _verify_files(table: StoredTable, run: str, folder: str | None, others: Sequ
 
 def _verify_places(data: str, metadata: str, run: str, folder: str | None, others: Sequence[str]) -> None:
     if folder is not None:
-        if not is_same_location(folder, join(data, f"planproof_{run}")):
+        if not believed.is_same_location(folder, join(data, f"planproof_{run}")):
             raise Disbelieved(f"folder: {folder} is not where this publish wrote")
-        refuse_links(folder, parent(data))
+        believed.refuse_links(folder, parent(data))
     for other in others:
-        if not is_same_location(parent(other), metadata) or not _METADATA.fullmatch(other.rpartition("/")[2]):
+        if not believed.is_same_location(parent(other), metadata) or not _METADATA.fullmatch(other.rpartition("/")[2]):
             raise Disbelieved(f"others: {other} is none of the table's own manifests")
-        refuse_links(other, parent(metadata))
+        believed.refuse_links(other, parent(metadata))

@@ -21,18 +21,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below
-from planproof_engine.analysis.refusals.checks import (
-    GENERATOR,
-    WINDOW,
-    contents,
-    holds_window,
-    is_correlated,
-    is_grouping,
-    refuse_generator,
-    refuse_in_filter,
-    refuse_outer,
-    refuse_window_within,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
 from planproof_engine.analysis.script.flags import is_of_routine, list_late_keys, loosen_grouped, loosen_output
 from planproof_engine.expr import nodes as x
@@ -75,18 +64,18 @@ def aggregate(
         check_grouping_calls(items, keys, node, ctx)
     if group is not None and group.is_all and ctx.env.functions:
         _refuse_renumbered(groups, group, ctx)
-    if any(is_grouping(e) for g in groups for e in g.walk()):
+    if any(checks.is_grouping(e) for g in groups for e in g.walk()):
         # It is no aggregate function, but among the keys no grouping set is yet.
         text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
         raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, group or node)
     for item, source in zip(items, _list_item_nodes(node, items)):
-        refuse_window_within(item, source, ctx.env)
+        checks.refuse_window_within(item, source, ctx.env)
         check_grouped(item, groups, source, ctx, node, keys)
-    if any(isinstance(e, x.Window) and is_grouping(e.call) for item in items for e in item.walk()):
+    if any(isinstance(e, x.Window) and checks.is_grouping(e.call) for item in items for e in item.walk()):
         text = "grouping()/grouping_id() is not supported within a window function."
         ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     # Windows among the keys of grouping sets are computed below Expand.
-    if contents(groups) & (GENERATOR | (WINDOW if sets is None else 0)):
+    if checks.contents(groups) & (checks.GENERATOR | (checks.WINDOW if sets is None else 0)):
         text = "The grouping contains an unsupported expression: a generator or a window stands in the SELECT list."
         ctx.env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, group or node)
     given = items
@@ -128,11 +117,11 @@ def _refuse_renumbered(groups: tuple[x.Expr, ...], node: q.Node, ctx: Context) -
 
 
 def _refuse_keys(groups: tuple[x.Expr, ...], sets: Sets | None, node: q.Node, ctx: Context) -> None:
-    if sets is not None and contents(groups) & GENERATOR:
+    if sets is not None and checks.contents(groups) & checks.GENERATOR:
         if ctx.lacks("generators looked for in grouping sets"):
             text = "A generator within grouping sets stays unresolved."
             raise ctx.env.make_error("INTERNAL_ERROR", text, node, by_rule=False)
-        refuse_generator(GENERATOR, "GROUP BY", node, ctx.env)
+        checks.refuse_generator(checks.GENERATOR, "GROUP BY", node, ctx.env)
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
         shown = next(pretty(g) for g in groups if is_volatile(g))
@@ -142,13 +131,13 @@ def _refuse_keys(groups: tuple[x.Expr, ...], sets: Sets | None, node: q.Node, ct
         text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
         raise ctx.env.make_error("INTERNAL_ERROR", text, node)
     if ctx.scope.outer is not None:
-        refuse_outer(groups, "the grouping", node, ctx.env)
+        checks.refuse_outer(groups, "the grouping", node, ctx.env)
 
 
 def _refuse_unrepeated(items: list[x.Expr], groups: tuple[x.Expr, ...], noted: int, node: q.Node, ctx: Context) -> None:
     """Refuses a correlated scalar subquery of GROUP BY that neither an item nor HAVING repeats: Spark rewrites it among
     what the Aggregate computes. It looks at subqueries before what the items name, of which errors may be noted."""
-    wanted = [e for g in groups for e in g.walk() if isinstance(e, x.ScalarSubquery) and is_correlated(e)]
+    wanted = [e for g in groups for e in g.walk() if isinstance(e, x.ScalarSubquery) and checks.is_correlated(e)]
     held = Keys(e for i in items for e in i.walk() if isinstance(e, x.ScalarSubquery)) if wanted else Keys(())
     if any(e not in held for e in wanted):
         if ctx.env.late is not None:
@@ -176,7 +165,7 @@ def _filter_by_time_window(condition: q.Node, node: q.Node, plan: Plan, ctx: Con
     read = [c for window in output.time_windows for c in window.walk() if isinstance(c, x.Column)]
     if bound is None or any(m.id != c.id for c in read for m in ctx.scope.find_matches((c.name,))[0]):
         return None  # The name of an item that hides a column of the input means that column in HAVING.
-    refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
+    checks.refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     return Filter(cast_condition(bound, condition, ctx.env), below)
 
 
@@ -187,7 +176,7 @@ def _bind_having(
     for found in named.values():
         # Windows are computed above HAVING, but over grouping sets it is resolved together with them
         # (`tryResolveHavingCondition`). An item that only repeats an alias on its left is the same column.
-        found[:] = {a.id: a for a in found if sets is not None or not holds_window(a.child)}.values()
+        found[:] = {a.id: a for a in found if sets is not None or not checks.holds_window(a.child)}.values()
     ctx = evolve(ctx, clause="HAVING", shown=ctx.env.make_scope())
     output = (x.column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
@@ -195,7 +184,7 @@ def _bind_having(
         bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     except AnalysisError as error:
         raise _find_unresolved(error, node, over, ctx) or error from None
-    refuse_in_filter(bound, "HAVING", node, block, ctx.env)
+    checks.refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _refuse_aggregate_windows(bound, over, node, ctx)
         _refuse_unseen(bound, over, node, ctx)
@@ -236,7 +225,7 @@ def _refuse_aggregate_windows(bound: x.Expr, over: Aggregated, node: q.Node, ctx
 def _refuse_unseen(bound: x.Expr, over: Aggregated, node: q.Node, ctx: Context) -> None:
     """Refuses `grouping(x)` of a column that the Aggregate neither groups by nor gives: HAVING does not find it."""
     shown = {x.column_of(i).id for i in over.items}
-    for call in (e for e in bound.walk() if is_grouping(e) and e.function.name == "grouping"):
+    for call in (e for e in bound.walk() if checks.is_grouping(e) and e.function.name == "grouping"):
         within = (
             e for e in call.args[0].walk() if isinstance(e, x.Column) and e.id not in shown and e not in over.keys
         )
@@ -302,7 +291,7 @@ def _ranks(call: x.Expr) -> bool:
 
 
 def _find_ungrouped(expr: x.Expr, keys: Keys) -> Iterator[x.Column | x.ScalarSubquery]:
-    if isinstance(expr, (x.Literal, x.Outer)) or (expr in keys and (keys.of_sets or not holds_window(expr))):
+    if isinstance(expr, (x.Literal, x.Outer)) or (expr in keys and (keys.of_sets or not checks.holds_window(expr))):
         # Spark takes windows out of the Aggregate before it compares its items with its keys. Those of grouping sets
         # are columns by then.
         return
@@ -315,7 +304,7 @@ def _find_ungrouped(expr: x.Expr, keys: Keys) -> Iterator[x.Column | x.ScalarSub
         # It becomes a column of its own below the grouping, as the window does.
         yield from (e for e in expr.walk() if isinstance(e, x.Column))
         return
-    if isinstance(expr, x.ScalarSubquery) and is_correlated(expr):
+    if isinstance(expr, x.ScalarSubquery) and checks.is_correlated(expr):
         yield expr
         return
     if isinstance(expr, (x.Exists, x.InSubquery)):
@@ -324,7 +313,7 @@ def _find_ungrouped(expr: x.Expr, keys: Keys) -> Iterator[x.Column | x.ScalarSub
     if isinstance(expr, x.Window):
         # What ranks rows by the order of the window forgets its arguments (`RankLike.withOrder`).
         children = (*(() if _ranks(expr.call) else expr.call.children), *expr.partition, *expr.order)
-        if keys.of_sets and x.is_aggregate(expr.call) and not is_grouping(expr.call):
+        if keys.of_sets and x.is_aggregate(expr.call) and not checks.is_grouping(expr.call):
             # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
             # was expanded, which is no key.
             yield from (c for a in expr.call.children for c in columns_outside(a))

@@ -17,15 +17,7 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.analysis.growth import refuse_long
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
-from planproof_engine.analysis.refusals.checks import (
-    AGGREGATE,
-    GENERATOR,
-    content,
-    contents,
-    holds_aggregate,
-    refuse_nested_generator,
-    refuse_outer,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
@@ -94,20 +86,20 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False, sou
             item = _bind_item(node, nodes[at + 1 :], lateral, items, grouped)
             items.append(item)
             if isinstance(item, x.Alias):
-                found |= content(item.child)
+                found |= checks.content(item.child)
                 offer_alias(item, node, aliases, ctx)
-    if found & GENERATOR:
+    if found & checks.GENERATOR:
         for item in items:
-            refuse_nested_generator(item, nodes[0], ctx.env)
+            checks.refuse_nested_generator(item, nodes[0], ctx.env)
     made = list(generated.values())
-    found |= contents(a for g in made for a in g.call.args)
-    if made and not grouped and not found & AGGREGATE:
+    found |= checks.contents(a for g in made for a in g.call.args)
+    if made and not grouped and not found & checks.AGGREGATE:
         calls = [(one.call, one.columns) for one in made]
         items = [rename_item(item, calls, nodes, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
     inlined, referring, late = inline_aliases(items, aliases, nodes, ctx)
-    return Items(inlined, found | contents(inlined), made, referring, True, late)
+    return Items(inlined, found | checks.contents(inlined), made, referring, True, late)
 
 
 def _is_taken_out_first(made: Generated, nodes: Sequence[q.Node], source: Plan | None, ctx: Context) -> bool:
@@ -123,7 +115,7 @@ def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], groupe
     try:
         found = generators.bind_in_select(node, call, ctx, grouped)
         if ctx.scope.outer is not None and ctx.scope.columns:
-            refuse_outer((found.call,), "the generator", node, ctx.env)
+            checks.refuse_outer((found.call,), "the generator", node, ctx.env)
         return found
     except AnalysisError as error:
         if is_checked(error):
@@ -156,7 +148,7 @@ def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Seq
     except AnalysisError as error:
         if is_checked(error):
             for item in before:
-                refuse_nested_generator(item, node, ctx.env)
+                checks.refuse_nested_generator(item, node, ctx.env)
         if error.condition in OF_AGGREGATES:
             raise_first(find_errors(node, ctx), error)
             _bind_others(node, behind, ctx)
@@ -276,7 +268,7 @@ def inline_aliases(
             late = late or _find_lateral_error(item.child, set(by_id), nodes, ctx)
             child = substitute(item.child, by_id)
             if child is not item.child:
-                if not holds_aggregate(item.child):
+                if not checks.holds_aggregate(item.child):
                     referring.add(item.id)
                 item = evolve(item, child=child, id=_id_of(item, by_id))
             by_id[item.id] = item.child

@@ -14,15 +14,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope
-from planproof_engine.analysis.refusals.checks import (
-    AGGREGATE,
-    SUBQUERY,
-    WINDOW,
-    content,
-    contents,
-    is_correlated,
-    refuse_generator,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
@@ -68,7 +60,7 @@ def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environmen
     if on is not None:
         both = env.make_scope(left[1].columns + right[1].columns, outer, hidden)
         bound = _bind_on(on, Context(env, both, clause="JOIN"))
-        refuse_generator(content(bound), "JOIN", on, env)
+        checks.refuse_generator(checks.content(bound), "JOIN", on, env)
         condition = _require_boolean(bound, on, env)
         _check(condition, node, env)
     plan = p.Join(left[0], right[0], kind, condition, lateral=node.lateral)
@@ -90,12 +82,14 @@ def _bind_on(on: q.Node, ctx: Context) -> Expr:
 
 def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     """Refuses generators, random functions and correlated values in a join (`CheckAnalysis`)."""
-    found = content(condition)
-    refuse_generator(found, "JOIN", node, env)
+    found = checks.content(condition)
+    checks.refuse_generator(found, "JOIN", node, env)
     if is_volatile(condition):
         text = "The operator expects a deterministic expression, but a join's condition is not."
         raise env.make_error_at("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, find_keyword(node, env), node)
-    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and is_correlated(e) for e in condition.walk()):
+    if found & checks.SUBQUERY and any(
+        isinstance(e, ScalarSubquery) and checks.is_correlated(e) for e in condition.walk()
+    ):
         raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
             "Correlated scalar subqueries can only be used in filters, aggregations, projections, and UPDATE/MERGE/"
@@ -128,7 +122,7 @@ def refuse_aggregates(plan: p.Plan, node: q.Node, env: Environment) -> None:
 
 
 def _refuse_computed(what: str, shown: Expr, exprs: Iterable[Expr], node: q.Node, env: Environment) -> None:
-    if contents(exprs) & (AGGREGATE | WINDOW):
+    if checks.contents(exprs) & (checks.AGGREGATE | checks.WINDOW):
         text = f"{what} takes no aggregate and no window function: {pretty(shown)}."
         env.refuse_late("UNSUPPORTED_EXPR_FOR_OPERATOR", text, node)
 

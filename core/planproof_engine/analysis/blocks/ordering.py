@@ -23,20 +23,7 @@ from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import (
-    AGGREGATE,
-    OUTER,
-    SUBQUERY,
-    WINDOW,
-    Subquery,
-    content,
-    content_beside_grouping,
-    contents,
-    holds_window,
-    refuse_generator,
-    refuse_outer,
-    why_refused,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
@@ -285,7 +272,7 @@ class _Clause:
                 raise
             missing = error
         else:
-            if block is None or block.over is None or block.distinct or not content(key) & AGGREGATE:
+            if block is None or block.over is None or block.distinct or not checks.content(key) & checks.AGGREGATE:
                 return key
             if not out_of_reach:
                 block.over.refuse_computed(key, self.node, block.ctx)
@@ -337,7 +324,7 @@ class _Clause:
     def _drop_windows(self, block: Block) -> Scope | None:
         """The output without windows whose names other items have: a sort finds those below the windows. None where it
         has no such window."""
-        windows = {column_of(i).id for i in block.items if holds_window(i)} if self.word in _SORTS else ()
+        windows = {column_of(i).id for i in block.items if checks.holds_window(i)} if self.word in _SORTS else ()
         shown = self._make_output_context().scope
         counts = Counter(shown.key(c.name) for c in shown.columns)
         below = tuple(c for c in shown.columns if c.id not in windows or counts[shown.key(c.name)] == 1)
@@ -396,13 +383,13 @@ class _Clause:
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
-        found = contents(keys)
+        found = checks.contents(keys)
         if not found:
             return
-        refuse_generator(found, self.word, self.node, self.env)
-        if found & OUTER:
-            refuse_outer([k.child for k in keys], self.word, self.node, self.env)
-        if found & SUBQUERY:
+        checks.refuse_generator(found, self.word, self.node, self.env)
+        if found & checks.OUTER:
+            checks.refuse_outer([k.child for k in keys], self.word, self.node, self.env)
+        if found & checks.SUBQUERY:
             self._refuse_subqueries(keys)
         shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
         if shown is not None:
@@ -421,9 +408,9 @@ class _Clause:
         """Whether the key computes what only the block itself could."""
         block = self.block
         if block is None or block.over is None or self.word not in _SORTS:
-            return bool(content(key) & (AGGREGATE | WINDOW))
-        within = content_beside_grouping(key.child)  # Every sort over the Aggregate can reach `grouping(..)`.
-        return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
+            return bool(checks.content(key) & (checks.AGGREGATE | checks.WINDOW))
+        within = checks.content_beside_grouping(key.child)  # Every sort over the Aggregate can reach `grouping(..)`.
+        return bool(within & checks.WINDOW) or bool(within & checks.AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
         over = self.block.over if self.block is not None else None
@@ -433,13 +420,13 @@ class _Clause:
                 if e in grouped or (over and isinstance(e, Call) and e.function.category is Category.AGGREGATE):
                     break  # The Aggregate below computes it (`ResolveAggregateFunctions`).
                 self._refuse_unseen(e, keys)
-                if (refused := why_refused(e)) is not None:
+                if (refused := checks.why_refused(e)) is not None:
                     condition = f"UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{refused[0]}"
                     raise self.env.make_error(condition, f"{refused[1]} cannot be used in {self.word}.", self.node)
 
     def _refuse_unseen(self, expr: Expr, keys: list[Sort]) -> None:
         """A subquery of a sort reaches what the query shows and what the keys name beside it, and not its input."""
-        if self.block is None or self.block.over is not None or not isinstance(expr, Subquery):
+        if self.block is None or self.block.over is not None or not isinstance(expr, checks.Subquery):
             return
         shown = {c.id for c in self._add_missing(keys)}
         unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)

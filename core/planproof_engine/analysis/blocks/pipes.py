@@ -28,13 +28,7 @@ from planproof_engine.analysis.expressions.binding import bind, make_unresolved_
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
-from planproof_engine.analysis.refusals.checks import (
-    AGGREGATE,
-    holds_aggregate,
-    refuse_in_filter,
-    refuse_nested_generator,
-    refuse_window_within,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of, drop_alias
@@ -130,7 +124,7 @@ def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) 
     items = bind_items(node.items, ctx)
     if ctx.lacks("aggregates in pipe SELECT"):
         _refuse_aggregates(items.exprs, "SELECT", node, ctx)
-    if group is not None or items.content & AGGREGATE:
+    if group is not None or items.content & checks.AGGREGATE:
         side = _make_side(bind_aggregate(node, items, child, ctx)[0], ctx)
     else:
         side = _project(items.exprs, _add_generators(items, child, node, ctx), ctx)
@@ -188,7 +182,7 @@ def _check_bound(
 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
-    if any(holds_aggregate(i) or _ranks(i) for i in items):
+    if any(checks.holds_aggregate(i) or _ranks(i) for i in items):
         text = f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE."
         raise ctx.env.make_error("PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION", text, node)
 
@@ -247,7 +241,7 @@ def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) ->
     condition = node.where.condition
     bound = bind(condition, evolve(ctx, clause="WHERE"))
     joins.refuse_no_boolean(bound, condition, ctx.env)
-    refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
+    checks.refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     plan = Filter(bound, child)
     return plan, refresh_scope(ctx.scope, plan)
 
@@ -257,7 +251,7 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     keys = node.group.keys if node.group is not None else ()
 
     def refuse_lacking(items: Sequence[Expr]) -> None:
-        if (lacking := next((i for i in items if not holds_aggregate(i)), None)) is not None:
+        if (lacking := next((i for i in items if not checks.holds_aggregate(i)), None)) is not None:
             condition = "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION"
             text = f"The expression {pretty(lacking)} of |> AGGREGATE contains no aggregate function."
             raise ctx.env.make_error(condition, text, keys[0] if keys else node)
@@ -281,8 +275,8 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
         named, items = inlined[: len(named)], inlined[len(named) :]
     groups = tuple(map(drop_alias, named))
     for item in items:
-        refuse_window_within(item, node, ctx.env)
-        refuse_nested_generator(item, node, ctx.env)
+        checks.refuse_window_within(item, node, ctx.env)
+        checks.refuse_nested_generator(item, node, ctx.env)
         check_grouped(item, groups, node, ctx, node)
     if late is not None:
         raise late

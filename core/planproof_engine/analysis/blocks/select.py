@@ -19,18 +19,7 @@ from planproof_engine.analysis.expressions import timewindows
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import refuse_counted_star
-from planproof_engine.analysis.refusals.checks import (
-    AGGREGATE,
-    GENERATOR,
-    OUTER,
-    WINDOW,
-    content,
-    has_outer_columns_only,
-    holds_aggregate,
-    holds_window,
-    refuse_in_filter,
-    refuse_outer,
-)
+from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import (
     CHECKED_LAST,
     find_ambiguous_name,
@@ -119,20 +108,20 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     having = node.having
     if having is not None and group is None and env.conf.having_as_where:
         bound = bind(having.condition, ctx)
-        refuse_in_filter(bound, "WHERE", having, node, env)
+        checks.refuse_in_filter(bound, "WHERE", having, node, env)
         below = Filter(cast_condition(bound, having, env), child)
         plan: Plan = Project(tuple(items.exprs), items.add_generators(below))
-    elif group is not None or having is not None or found & AGGREGATE:
+    elif group is not None or having is not None or found & checks.AGGREGATE:
         given = (*items.exprs, *items.arguments)
         plan, items, over = bind_aggregate(node, items, child, ctx)
         if outer is not None:
-            refuse_outer(given, "the aggregation", group or node, env)
-        over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
+            checks.refuse_outer(given, "the aggregation", group or node, env)
+        over.extended |= bool(found & checks.WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
         over.extended |= bool(env.functions) and any(is_of_routine(e, env) for i in items.exprs for e in i.walk())
     else:
-        if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
-            refuse_outer(_list_window_columns(items.exprs), "the window", node, env)
-        exprs = loosen_block(items.exprs, env, windows=bool(found & WINDOW), lateral=bool(items.lateral))
+        if found & checks.WINDOW and found & checks.OUTER and not env.lacks("correlation in windows"):
+            checks.refuse_outer(_list_window_columns(items.exprs), "the window", node, env)
+        exprs = loosen_block(items.exprs, env, windows=bool(found & checks.WINDOW), lateral=bool(items.lateral))
         items = evolve(items, exprs=exprs)
         plan = Project(tuple(items.exprs), items.add_generators(child))
     plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
@@ -222,17 +211,21 @@ def _bind_where(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> 
     bound = bind(condition, evolve(ctx, clause="WHERE"))
     refuse_no_boolean(bound, block, ctx.env)
     if not _is_aggregated_outside(bound, ctx):
-        refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
+        checks.refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
     return plan, evolve(ctx, scope=refresh_scope(ctx.scope, plan), time_windows={})
 
 
 def _is_aggregated_outside(bound: Expr, ctx: Context) -> bool:
     """Whether all aggregates of the condition belong to the enclosing query, in whose HAVING this subquery stands."""
-    if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
+    if (
+        ctx.scope.outer is None
+        or not ctx.scope.outer.aggregated
+        or checks.content(bound) & (checks.WINDOW | checks.GENERATOR)
+    ):
         return False
     calls = [e for e in bound.walk() if is_aggregate(e)]
-    return bool(calls) and all(has_outer_columns_only(c) for c in calls)
+    return bool(calls) and all(checks.has_outer_columns_only(c) for c in calls)
 
 
 def refresh_scope(scope: Scope, plan: Plan) -> Scope:
@@ -250,7 +243,7 @@ def bind_aggregate(
 ) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
     noted = len(ctx.env.late or ())
-    if isinstance(node, q.Block) and node.having is not None and items.content & WINDOW and items.refers:
+    if isinstance(node, q.Block) and node.having is not None and items.content & checks.WINDOW and items.refers:
         condition = "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING"
         raise ctx.env.make_error(condition, "An item names an alias on its left beside windows and HAVING.", node)
     found = _bind_aggregate(node, items, child, ctx)
@@ -280,11 +273,11 @@ def _filter_generated(plan: Plan, having: q.Having, block: q.Block, ctx: Context
     (`ExtractGenerator`), which older Sparks do not resolve."""
     output = evolve(ctx, scope=ctx.env.make_scope(plan.output, ctx.scope.outer), clause="HAVING")
     bound = bind(having.condition, output)
-    aggregates = holds_aggregate(bound)
+    aggregates = checks.holds_aggregate(bound)
     if ctx.lacks("HAVING over generators") and (aggregates or block.order is None):
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if aggregates else "INTERNAL_ERROR"
         raise ctx.env.make_error(refused, "HAVING over a generator stays unresolved.", having, by_rule=False)
-    refuse_in_filter(bound, "WHERE", having, block, ctx.env)
+    checks.refuse_in_filter(bound, "WHERE", having, block, ctx.env)
     return Filter(cast_condition(bound, having, ctx.env), plan)
 
 
@@ -333,7 +326,7 @@ def _make_items_scope(items: Items, scope: Scope, windows: bool) -> Scope:
     if not windows:
         made = (c for g in items.generated for c in g.columns)  # A Generate below gives them by then.
         return evolve(scope, columns=(*scope.columns, *made), hidden=(*scope.hidden, *output))
-    taken = (c for i in items.exprs if holds_window(i) for c in _list_columns_beside_windows(i))
+    taken = (c for i in items.exprs if checks.holds_window(i) for c in _list_columns_beside_windows(i))
     return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
 
 
@@ -387,11 +380,11 @@ def _bind_qualify(
     lacking = ctx.env.make_error(
         "QUALIFY_REQUIRES_WINDOW_FUNCTION", "QUALIFY needs a window function in the SELECT list or in it.", condition
     )
-    over_items = evolve(ctx, scope=_make_items_scope(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY")
+    over_items = evolve(ctx, scope=_make_items_scope(items, ctx.scope, bool(found & checks.WINDOW)), clause="QUALIFY")
     try:
         bound = bind(condition, over_items)
     except AnalysisError as error:
-        has_window = found & WINDOW or holds_window_call(condition)
+        has_window = found & checks.WINDOW or holds_window_call(condition)
         if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE" and not has_window:
             raise lacking from None
         raise
@@ -399,9 +392,9 @@ def _bind_qualify(
         _refuse_ungrouped(bound, items, over, condition, ctx)
     else:
         bound = substitute(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
-    within = content(bound)
-    if within & AGGREGATE:
+    within = checks.content(bound)
+    if within & checks.AGGREGATE:
         raise _make_aggregate_error(bound, over, condition, ctx)
-    if not (within | found) & WINDOW:
+    if not (within | found) & checks.WINDOW:
         raise lacking
     return Filter(cast_condition(bound, condition, ctx.env), plan)

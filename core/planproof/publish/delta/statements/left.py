@@ -6,14 +6,7 @@ The note decides nothing: the table's history tells whether the statement was ca
 from __future__ import annotations
 
 from planproof.publish.delta.statements.publication import AFTER, BAD, FORMAT
-from planproof.publish.notes.believed import (
-    is_on_system_of,
-    is_same_location,
-    refuse_links,
-    refuse_other_home,
-    refuse_other_quarantine,
-    verify_names,
-)
+from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young
 from planproof.publish.notes.quarantine import delete_rows
@@ -29,27 +22,27 @@ from planproof.session.store import Store, decode_uri
 
 def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
-    names, home = verify_names(location, note), parent(parent(parent(location)))
+    names, home = believed.verify_names(location, note), parent(parent(parent(location)))
     if not is_chosen:
-        refuse_other_home(location, database_root(session, names.target.namespace), note)
+        believed.refuse_other_home(location, database_root(session, names.target.namespace), note)
     staged = join(home, names.staging.last)
     if note.base is None or note.branch or note.staging or note.is_new:
         raise Disbelieved("base, branch, staging, is_new: no such publish of a Delta table says this of them")
-    if note.folder is None or not is_same_location(note.folder, staged):
+    if note.folder is None or not believed.is_same_location(note.folder, staged):
         raise Disbelieved(f"folder: {note.folder} is not where this publish wrote")
-    if not all(is_same_location(other, staged + AFTER) for other in note.others):
+    if not all(believed.is_same_location(other, staged + AFTER) for other in note.others):
         raise Disbelieved(f"others: {', '.join(note.others)} is not where this publish wrote")
     table = session.registered_table(note.target)
-    is_there = table is not None and is_same_location(decode_uri(table.location or ""), note.location)
-    if not is_there and (table is not None or not is_on_system_of(home, note.location)):
+    is_there = table is not None and believed.is_same_location(decode_uri(table.location or ""), note.location)
+    if not is_there and (table is not None or not believed.is_on_system_of(home, note.location)):
         raise Disbelieved(f"location: {note.location} is not where the catalog has the table")
     if note.quarantine is not None:
-        refuse_other_quarantine(names.target, note, note.quarantine)
-        if note.quarantine.folder is None or not is_same_location(note.quarantine.folder, staged + BAD):
+        believed.refuse_other_quarantine(names.target, note, note.quarantine)
+        if note.quarantine.folder is None or not believed.is_same_location(note.quarantine.folder, staged + BAD):
             raise Disbelieved(f"quarantine: {note.quarantine.folder} is not where this publish wrote")
     holdings = Holdings(session)
     for folder in (staged, staged + AFTER, staged + BAD):
-        refuse_links(folder, home)
+        believed.refuse_links(folder, home)
         guest = holdings.guest(folder, ())
         if guest is not None:
             raise Disbelieved(f"folder: {guest} has its data in {folder}")
