@@ -15,6 +15,7 @@ from planproof_engine.finding import CODES as CODES_OF_ALL
 from planproof_engine.finding import Finding
 
 MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
+REVIEWED = yaml.safe_load((Path(__file__).parent / "reviewed.yml").read_text("utf-8"))
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yml").read_text("utf-8"))
 CODES = ("PP140", "PP141", "PP142", "PP143", "PP144")
 EVENTS = {
@@ -28,11 +29,22 @@ EVENTS = {
 SOURCES = {"raw.events": EVENTS, "raw.items": {"id": "bigint", "event_id": "bigint", "qty": "int"}}
 NAMES = {"code": "string", "name": "string"}
 SEEDS = {"countries": {"columns": NAMES, "config": {"column_types": NAMES}}}
+SHORT = {
+    "{delta}": "{% if is_incremental() %}",
+    "{end}": "{% endif %}",
+    "<e>": "{{ source('raw','events') }}",
+    "<m>": "(select coalesce(max(loaded_at), timestamp'1970-01-01') from {{ this }})",
+}
+DAYS = "select explode(sequence(date'2020-01-01', date'2030-01-01')) as day"
+CALENDAR = {"sql": f"select day, weekofyear(day) as week from ({DAYS})"}
 USERS = {"user_id": "string", "country": "string", "plan": "string"}
 
 
 def template(form: dict[str, Any]) -> str:
-    return str(form["sql"]).replace("{delta}", "{% if is_incremental() %}").replace("{end}", "{% endif %}")
+    sql = str(form["sql"])
+    for short, long in SHORT.items():
+        sql = sql.replace(short, long)
+    return sql
 
 
 def rendered(text: str, name: str, later: bool) -> str:
@@ -56,18 +68,24 @@ def node(name: str, form: dict[str, Any], later: bool) -> dict[str, Any]:
     config = {"materialized": "incremental", "incremental_strategy": form.get("strategy", "append")}
     config |= {"unique_key": form["key"]} if "key" in form else {}
     config |= {"partition_by": form["partition_by"]} if "partition_by" in form else {}
+    config |= {"pre-hook": form["pre_hook"]} if "pre_hook" in form else {}
     config |= {"meta": {"planproof": {"append_only": form["append_only"]}}} if "append_only" in form else {}
     text = template(form)
     compiled = rendered(text, name, later)
-    parents = [*SOURCES, *(other for other in ("countries", "users") if other in text)]
+    parents = [*SOURCES, *(other for other in ("countries", "users", "calendar") if other in text)]
     return {"sql": compiled, "raw_code": text, "config": config, "parents": parents}
 
 
 @pytest.fixture
 def judged(dbt_manifest: Any) -> Any:
     def judge(models: dict[str, dict[str, Any]], later: bool) -> dict[str, list[Finding]]:
-        users = {"sql": "select '' as user_id, '' as country, '' as plan", "columns": USERS, "contract": True}
-        nodes = {"users": users, **{name: node(name, form, later) for name, form in models.items()}}
+        sql = "select user_id, '' as country, '' as plan from raw.events"
+        users = {"sql": sql, "columns": USERS, "contract": True, "parents": ["raw.events"]}
+        nodes = {
+            "users": users,
+            "calendar": CALENDAR,
+            **{name: node(name, form, later) for name, form in models.items()},
+        }
         manifest = dbt_manifest(nodes, sources=SOURCES, seeds=SEEDS)
         reports = check_project(read_project(manifest))
         unread = [(r.model, str(f)) for r in reports for f in r.findings if f.code in ("PP110", "PP111")]
@@ -96,6 +114,30 @@ def test_a_model_that_is_wrong_is_found(judged: Any, later: bool) -> None:
         if form["code"] not in {f.code for f in found[name]} or any(f.verdict.value != "warning" for f in found[name])
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_models_that_a_reader_wrote(judged: Any, later: bool) -> None:
+    alarms = {
+        name: list(map(str, said))
+        for name, said in judged(REVIEWED["right"], later).items()
+        if any(f.code != "PP145" for f in said) or any(f.verdict.value != "proved" for f in said)
+    }
+    assert alarms == {}
+    found = judged(REVIEWED["wrong"], later)
+    missed = {
+        name: list(map(str, found[name]))
+        for name, form in REVIEWED["wrong"].items()
+        if form["code"] not in {f.code for f in found[name]}
+    }
+    assert missed == {}
+    declared = {name: {**form, "append_only": "loaded_at"} for name, form in REVIEWED["unproved"].items()}
+    said = {
+        name: [(f.code, f.verdict.value) for f in found]
+        for name, found in judged(declared, later).items()
+        if name in declared
+    }
+    assert said == {name: [("PP145", "unproved")] for name in declared}
 
 
 @pytest.mark.parametrize("later", [False, True])

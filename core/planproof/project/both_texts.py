@@ -102,8 +102,15 @@ class _Reader:
     def _is_true(self, test: nodes.Node) -> bool:
         if isinstance(test, nodes.Not):
             return not self._is_true(test.node)
-        if isinstance(test, nodes.Call) and isinstance(test.node, nodes.Name) and test.node.name == "is_incremental":
+        if isinstance(test, nodes.And):
+            return self._is_true(test.left) and self._is_true(test.right)
+        called = test.node.name if isinstance(test, nodes.Call) and isinstance(test.node, nodes.Name) else None
+        if called == "is_incremental":
             return self.is_later
+        if called == "var" and isinstance(test, nodes.Call):
+            name, *default = [arg.value for arg in test.args if isinstance(arg, nodes.Const)] or [None]
+            if name is not None and len(default) == 1:
+                return bool(default[0])  # A project that sets it is one whose text comes out otherwise.
         raise _Unread
 
     def _read_expression(self, expr: nodes.Node) -> _Piece:

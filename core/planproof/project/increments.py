@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from planproof.project.lookup import parts_of
@@ -16,6 +17,8 @@ from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
+_DELETES = re.compile(r"\b(delete\s+from|truncate)\b", re.IGNORECASE)
+_DIFFERS = re.compile(r"\bcurrent_|\bnow\s*\(|\brand|\buuid|\b(from|join)\s+[\w`]+\s*\.", re.IGNORECASE)
 
 
 def judge_increments(
@@ -35,6 +38,9 @@ def judge_increments(
         )
     except (AnalysisError, Unknown, ProjectError, RecursionError):
         return []  # The judgement of the compiled text says what is not known.
+    if any(map(_DELETES.search, node.hooks())):
+        # What such a hook leaves of the table is not known.
+        found, proof = [one for one in found if one.finding.code not in ("PP142", "PP143")], None
     own = node.sql or ""
     placed = []
     for suspicion in found:
@@ -64,10 +70,11 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
     config = node.raw.get("config") or {}
     read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
     parents = [project.nodes[key] for key in node.parents]
-    remade = [p.relation for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
+    parents = [p for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
+    remade = [p.relation for p in parents if not _is_constant(project, p)]
     return Written(
         read.get(parts_of(node.relation), node.relation),
-        str(config.get("incremental_strategy") or "append"),
+        _find_strategy(config),
         _read_names(config.get("unique_key")),
         _read_names(config.get("partition_by")),
         frozenset(read.get(parts_of(name), name) for name in remade),
@@ -79,3 +86,15 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
 def _read_names(given: object) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return split_columns([str(name) for name in names])
+
+
+def _find_strategy(config: Mapping[str, object]) -> str:
+    """dbt-spark's MERGE without a key matches no row (`ON FALSE`): it appends."""
+    strategy = str(config.get("incremental_strategy") or "append")
+    return "append" if strategy == "merge" and not config.get("unique_key") else strategy
+
+
+def _is_constant(project: Project, node: ProjectNode) -> bool:
+    """Whether a model reads nothing but what its own SQL says, such as a calendar: dbt makes the same table anew."""
+    nodes = [node, *(project.nodes[key] for key in project.ancestors([node.unique_id]) if key in project.nodes)]
+    return all(n.kind == "model" and n.sql is not None and _DIFFERS.search(n.sql) is None for n in nodes)

@@ -43,7 +43,8 @@ def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str
     if isinstance(later, p.Filter):
         known = {_shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
         extra = [c for c in x.conjuncts(later.condition) if _shape(c) not in known]
-        if known - {_shape(c) for c in x.conjuncts(later.condition)}:
+        lost = known - {_shape(c) for c in x.conjuncts(later.condition)}
+        if lost and not _narrows_one_way(first, lost, extra):
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
         yield from (Delta(condition, over) for condition in extra)
@@ -59,6 +60,16 @@ def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str
     else:
         for ours, theirs in zip(first.children, later.children):
             yield from _find_added(ours, theirs, (*over, later), own)
+
+
+def _narrows_one_way(first: p.Plan, lost: set[str], extra: list[x.Expr]) -> bool:
+    """Whether the one condition that is lost came back with one of its ways narrowed: `a OR b` as `a OR b AND c`."""
+    if not isinstance(first, p.Filter) or len(lost) != 1 or len(extra) != 1:
+        return False
+    before = next(c for c in x.conjuncts(first.condition) if _shape(c) in lost)
+    ways = [[{_shape(c) for c in x.conjuncts(way)} for way in alternatives(one)] for one in (before, extra[0])]
+    changed = [(ours, theirs) for ours, theirs in zip(*ways) if ours != theirs]
+    return len(ways[0]) == len(ways[1]) > 1 and len(changed) == 1 and changed[0][0] < changed[0][1]
 
 
 def reads(plan: p.Plan, relation: str) -> bool:

@@ -1,0 +1,82 @@
+"""PP143: rows that are in the table twice after a later run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.increments.increment import Increment, find_sides
+from planproof_engine.hazards.increments.watermark import find_watermark
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
+from planproof_engine.logical import nodes as p
+
+
+def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """Rows that are in the table already are appended once more."""
+    if inc.written.strategy != "append" or _leaves_out_known(inc):
+        return
+    watermark = find_watermark(inc, delta.condition)
+    beside = [find_watermark(inc, d.condition) for d in inc.deltas if d.over == delta.over]
+    is_left_out = any(w is not None and w.leaves_out_stored for w in beside)
+    if watermark is not None and not watermark.is_of_another and not is_left_out:
+        yield inc.make_suspicion("PP143", delta, "rows that the table already has are appended again")
+    for other in _list_ways_around(inc, delta):
+        said = f"rows with {pretty(other)} pass in every run, and are appended again"
+        yield inc.make_suspicion("PP143", delta, said)
+    if _is_united_with_all(inc, delta):
+        said = "the other side of UNION ALL is read whole in every run, and appended again"
+        yield inc.make_suspicion("PP143", delta, said)
+
+
+def _leaves_out_known(inc: Increment) -> bool:
+    """Whether another filter leaves out what the table holds: an anti join, NOT EXISTS, NOT IN."""
+    ways = ([*filters.alternatives(d.condition)] for d in inc.deltas)
+    return any(all(find_sides(way) is None and inc.reads_itself(way) for way in one) for one in ways)
+
+
+def _list_ways_around(inc: Increment, delta: filters.Delta) -> Iterator[x.Expr]:
+    """What lets rows pass an OR, whatever the table holds."""
+    ways = list(filters.alternatives(delta.condition))
+    bounded = [w for w in ways if any(find_watermark(inc, c) is not None for c in x.conjuncts(w))]
+    others = [w for w in ways if w not in bounded] if bounded else []
+    yield from (w for w in others if filters.is_of_rows(w) and not inc.reads_itself(w))
+
+
+def _is_united_with_all(inc: Increment, delta: filters.Delta) -> bool:
+    """Whether a UNION ALL over the filter has a side that reads a table, and that nothing filters."""
+    row_by_row = takewhile(lambda node: isinstance(node, (p.Project, p.Named, p.SetOperation)), delta.over)
+    for place, node in enumerate(row_by_row):
+        if not isinstance(node, p.SetOperation) or not (node.kind == "union" and node.all):
+            continue
+        below = [d.over[place + 1 :] for d in inc.deltas if d.over[: place + 1] == delta.over[: place + 1]]
+        filtered = {id(path[0]) for path in below if path}
+        whole = [side for side in node.inputs if id(side) not in filtered and not isinstance(side, p.Filter)]
+        if len(below) == len(inc.deltas) and any(map(_reads_whole, whole)):
+            return True
+    return False
+
+
+def _reads_whole(plan: p.Plan) -> bool:
+    """Whether it is a table's rows, without a condition."""
+    nodes = list(plan.walk())
+    return any(isinstance(n, p.Scan) for n in nodes) and all(isinstance(n, (p.Scan, p.Project, p.Named)) for n in nodes)
+
+
+def suspect_repeats(inc: Increment) -> Iterator[Suspicion]:
+    """A merge whose rows are by a longer key than the one by which it matches them."""
+    key, names = inc.texts(inc.find_outputs(inc.written.key)), ", ".join(inc.written.key)
+    if inc.written.strategy != "merge" or not key:
+        return
+    top: p.Plan = inc.later
+    while (isinstance(top, p.Project) and isinstance(top.child, (p.Project, p.Filter))) or isinstance(top, p.Filter):
+        top = top.child
+    grouped = top.child if isinstance(top, p.Project) else top
+    if isinstance(grouped, p.Aggregate) and key < inc.texts(grouped.groups) and grouped.grouping_sets is None:
+        said = "the model groups by more columns, so several rows share one key"
+        yield Suspicion(make_warning("PP143", names, None, None, f"merge matches rows by {names}, but {said}"))
+    if isinstance(grouped, p.Generate) and not key & inc.texts(grouped.generated):
+        message = f"merge matches rows by {names}, which a generator repeats"
+        yield Suspicion(make_warning("PP143", names, None, None, message))

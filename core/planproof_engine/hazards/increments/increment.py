@@ -1,0 +1,156 @@
+"""An incremental model's two plans, and what its expressions come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from planproof_engine import types as dt
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
+from planproof_engine.logical import nodes as p
+from planproof_engine.records import record
+
+EQUALS = ("=", "<=>")
+
+
+@record(frozen=True, slots=True)
+class Written:
+    """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
+    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. `text` is
+    the SQL of the later run, from which messages quote."""
+
+    relation: str
+    strategy: str
+    key: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    changing: frozenset[str] = frozenset()
+    append_only: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Increment:
+    """The plans of the first run and of a later one, and the conditions that the later one adds."""
+
+    first: p.Plan
+    later: p.Plan
+    written: Written
+    deltas: tuple[filters.Delta, ...]
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        return Definitions(self.later)
+
+    @cached_property
+    def conditions(self) -> list[x.Expr]:
+        """What the filters of the later run ask of their rows, each by itself."""
+        return [c for n in self.definitions.nodes if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
+
+    @cached_property
+    def own_columns(self) -> dict[int, str]:
+        """The columns of the model's own table that the later run reads, by their ids."""
+        plans = [e.plan for d in self.deltas for e in d.condition.walk() if isinstance(e, x.Subquery)]
+        nodes = [*self.definitions.nodes, *(n for plan in plans for n in plan.walk())]
+        return {c.id: c.name for n in nodes if self._is_own_scan(n) for c in n.output}
+
+    def _is_own_scan(self, node: p.Plan) -> bool:
+        return isinstance(node, p.Scan) and node.relation == self.written.relation
+
+    @cached_property
+    def _equal(self) -> dict[str, str]:
+        """What an inner join holds equal to an expression."""
+        joins = [n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind in (p.INNER, p.LEFT_SEMI)]
+        pairs = [sides for join in joins for sides in list_pairs(join) if len(sides) == 2]
+        return {self.text(a): self.text(b) for one in pairs for a, b in (one, one[::-1])}
+
+    def is_own(self, plan: p.Plan) -> bool:
+        """Whether a plan reads the model's own table."""
+        return filters.reads(plan, self.written.relation)
+
+    def reads_itself(self, condition: x.Expr) -> bool:
+        queries = (e for e in condition.walk() if isinstance(e, x.Subquery))
+        return isinstance(condition, x.Literal) or any(self.is_own(e.plan) for e in queries)
+
+    def covers(self, delta: filters.Delta, columns: frozenset[str]) -> bool:
+        """Whether rows that agree in all `columns` pass alike."""
+        return all(self._is_of(side, columns) for side in filters.row_sides(delta.condition))
+
+    def _is_of(self, expr: x.Expr, columns: frozenset[str]) -> bool:
+        text = self.text(expr)
+        if text in columns or self._equal.get(text) in columns or isinstance(expr, (x.Literal, x.Subquery)):
+            values = getattr(expr, "values", ())
+            return all(self._is_of(value, columns) for value in values)
+        made = self.definitions.of(expr)
+        if isinstance(made, x.Column):
+            return False
+        return all(self._is_of(child, columns) for child in made.children)
+
+    def find_outputs(self, names: Sequence[str]) -> list[x.Expr]:
+        """The output columns of these names; none where one is not there."""
+        wanted = {name.lower() for name in names}
+        found: list[x.Expr] = [c for c in self.later.output if c.name.lower() in wanted]
+        return found if len(found) == len(wanted) else []
+
+    def list_stored(self, name: str) -> list[x.Expr]:
+        """What the model stores in a column of its own table, from each side of a union."""
+        columns = (c for c in self.later.output if c.name.lower() == name.lower())
+        return [filters.drop_casts(one) for column in columns for one in self.definitions.all_of(column)]
+
+    def texts(self, exprs: Iterable[x.Expr]) -> frozenset[str]:
+        return frozenset(map(self.text, exprs))
+
+    def all_texts(self, exprs: Iterable[x.Expr]) -> frozenset[str]:
+        """As `texts`; of a union's column those of each side."""
+        return self.texts(one for expr in exprs for one in self.definitions.all_of(expr))
+
+    def text(self, expr: x.Expr) -> str:
+        """An expression by what the sources hold: the same for a column and for what it was made of."""
+        made = self.definitions.of(expr)
+        if isinstance(made, x.Column):
+            return f"#{made.id}"
+        if isinstance(made, x.Cast) and not made.written:
+            return self.text(made.child)
+        if isinstance(made, (x.Cast, x.Call)) and made.type == dt.DATE and len(made.children) == 1:
+            return f"date({self.text(made.children[0])})"
+        if isinstance(made, x.Literal):
+            return repr(made.value)
+        name = made.function.name if isinstance(made, x.Call) else type(made).__name__
+        return f"{name}({', '.join(map(self.text, made.children))}) {made.type.simple}"
+
+    def make_suspicion(self, code: str, delta: filters.Delta, why: str) -> Suspicion:
+        span: x.Span | None = getattr(delta.condition, "span", None)
+        typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
+        text = typed or pretty(delta.condition)
+        message = f"a later run reads only rows with `{text}`: {why}; a full refresh would build another table"
+        name = next((e.name for e in delta.condition.walk() if isinstance(e, x.Column)), None)
+        return Suspicion(make_warning(code, name, None, None, message), span)
+
+
+def list_pairs(join: p.Join) -> list[tuple[x.Expr, ...]]:
+    """The two sides of each equality of a join's condition."""
+    conditions = x.conjuncts(join.condition) if join.condition is not None else ()
+    return [c.args for c in conditions if isinstance(c, x.Call) and c.function.name in EQUALS]
+
+
+def find_sides(condition: x.Expr, operators: Sequence[str] = (">", ">=")) -> tuple[str, x.Expr, x.Expr] | None:
+    """The operator, the rows' own side, and the bound; None for another condition. BETWEEN is `>=`."""
+    if not isinstance(condition, x.Call) or len(condition.args) < 2:
+        return None
+    name, (left, right, *_) = condition.function.name, condition.args
+    if name == "between":
+        name = ">="
+    elif not filters.is_of_rows(left) and filters.is_of_rows(right):
+        name, left, right = filters.flip_operator(name), right, left
+    if name not in operators or not filters.is_of_rows(left) or filters.is_of_rows(right):
+        return None
+    return name, left, right
+
+
+def list_windows(node: p.Plan) -> Iterator[x.Window]:
+    for top in node.expressions if isinstance(node, (p.Project, p.Aggregate)) else ():
+        yield from (e for e in top.walk() if isinstance(e, x.Window))

@@ -1,0 +1,85 @@
+"""What later runs never read, or read too early: rows that the filter leaves out for good (PP142), rows of other
+relations that change (PP144)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine.expr import nodes as x
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.increments.increment import Increment, find_sides
+from planproof_engine.hazards.increments.watermark import Watermark, find_watermark
+from planproof_engine.hazards.suspicion import Suspicion
+from planproof_engine.logical import nodes as p
+
+
+def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    condition = delta.condition
+    if any(isinstance(e, x.Exists) and inc.is_own(e.plan) and not _looks_out(e.plan) for e in condition.walk()):
+        said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
+        yield inc.make_suspicion("PP142", delta, said)
+    sides = find_sides(condition)
+    if sides is None and not (isinstance(condition, x.Call) and condition.function.name == "="):
+        return
+    _, row, bound = sides or ("=", condition, condition)
+    # What a subquery over the own table says of now may be less than that.
+    parts = bound.walk() if inc.reads_itself(bound) else filters.inner_expressions(bound)
+    if any(map(filters.is_now, parts)):
+        said = "rows that arrive late, or that a failed run left out, are never read"
+        yield inc.make_suspicion("PP142", delta, said)
+    watermark = find_watermark(inc, condition)
+    for said in _list_faults(inc, row, watermark) if watermark is not None else ():
+        yield inc.make_suspicion("PP142", delta, said)
+
+
+def _looks_out(plan: p.Plan) -> bool:
+    """Whether a subquery reads a column of the query around it."""
+    return any(isinstance(e, x.Outer) for n in plan.walk() for top in n.expressions for e in top.walk())
+
+
+def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[str]:
+    if watermark.is_of_another:
+        yield "it compares with the greatest value of another column"
+    if watermark.is_null_over_nothing:
+        yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
+    is_cut = filters.is_cut(row) or filters.is_cut(inc.definitions.of(filters.drop_casts(row)))
+    if watermark.is_strict and watermark.is_exact and is_cut and not _is_closed(inc, row):
+        yield "later rows that share the greatest value, such as the same day, are never read"
+
+
+def _is_closed(inc: Increment, row: x.Expr) -> bool:
+    """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
+    named = isinstance(row, x.Column) and row.name.lower() == (inc.written.append_only or "").lower()
+    ends = [c for c in inc.conditions if isinstance(c, x.Call) and c.function.name in ("<", "<=")]
+    wanted = inc.text(row)
+    return named or any(inc.text(c.args[0]) == wanted and any(map(filters.is_now, c.args[1].walk())) for c in ends)
+
+
+def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """New rows are joined to rows, or chosen by rows, that may be others tomorrow."""
+    own = {c.id for side in filters.row_sides(delta.condition) for c in _list_stored(inc, side)}
+    for join in (node for node in inc.later.walk() if isinstance(node, p.Join)):
+        others = [side for side in join.children if not own & filters.list_scanned(side)]
+        if len(others) == 1 and (changing := _list_changing(inc, others)):
+            said = f"rows of {changing} that change later do not change the rows already stored"
+            yield inc.make_suspicion("PP144", delta, said)
+    conditions = [c for n in inc.later.walk() if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
+    asked = [c for c in conditions if all(c is not d.condition for d in inc.deltas)]
+    plans = [e.plan for c in asked for e in c.walk() if isinstance(e, (x.InSubquery, x.Exists))]
+    if changing := _list_changing(inc, plans):
+        said = f"rows of {changing} that change later do not change which rows are stored"
+        yield inc.make_suspicion("PP144", delta, said)
+
+
+def _list_changing(inc: Increment, plans: list[p.Plan]) -> str:
+    read = {node.relation for plan in plans for node in plan.walk() if isinstance(node, p.Scan)}
+    return ", ".join(sorted(read & inc.written.changing))
+
+
+def _list_stored(inc: Increment, expr: x.Expr) -> Iterator[x.Column]:
+    """The stored columns of which an expression is made."""
+    made = inc.definitions.of(expr)
+    if isinstance(made, x.Column):
+        yield made
+    for child in () if isinstance(made, x.Column) else made.children:
+        yield from _list_stored(inc, child)

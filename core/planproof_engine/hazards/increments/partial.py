@@ -1,0 +1,133 @@
+"""What is made of a part of the rows that belong together: a partition (PP140), an aggregate, DISTINCT or a window
+(PP141)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine import types as dt
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.function import Category
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
+from planproof_engine.hazards.increments.watermark import find_watermark
+from planproof_engine.hazards.increments.whole import comes_whole
+from planproof_engine.hazards.suspicion import Suspicion
+from planproof_engine.logical import nodes as p
+
+
+def suspect_cuts(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """A partition is replaced by a part of its rows."""
+    written = inc.written
+    if written.strategy != "insert_overwrite" or isinstance(delta.condition, x.Literal):
+        return
+    columns = inc.find_outputs(written.partition_by)
+    if not written.partition_by:
+        said = "insert_overwrite without partition_by replaces the whole table with them"
+        yield inc.make_suspicion("PP140", delta, said)
+    elif columns and not comes_whole(inc, delta, delta.over, columns):
+        names = ", ".join(written.partition_by)
+        said = f"a partition ({names}) of which only some rows are read is replaced by them"
+        yield inc.make_suspicion("PP140", delta, said)
+
+
+def suspect_computed(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """A computation over the filter sees new rows alone."""
+    if isinstance(delta.condition, x.Literal):
+        return
+    for at, node in enumerate(delta.over):
+        what = _describe_computation(inc, node, delta, delta.over[at + 1 :])
+        if what is not None:
+            said = f"{what} sees only these rows, and not the others that belong with them"
+            yield inc.make_suspicion("PP141", delta, said)
+            return
+
+
+def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, below: tuple[p.Plan, ...]) -> str | None:
+    if _is_distinct(node):
+        columns = inc.texts(node.output)
+        whole = inc.written.strategy != "append" or inc.covers(delta, columns) or _takes_new_keys(inc, columns)
+        return None if whole else "DISTINCT"
+    if isinstance(node, p.Aggregate):
+        sets = node.grouping_sets
+        shared = [g for at, g in enumerate(node.groups) if sets is None or all(at in one for one in sets)]
+        whole = comes_whole(inc, delta, below, shared) or _takes_new_keys(inc, inc.all_texts(shared))
+        if not shared or not (whole or _takes_latest(inc, node, delta)):
+            return "an aggregate"
+    for window in list_windows(node):
+        keys = inc.all_texts(window.partition)
+        whole = comes_whole(inc, delta, below, window.partition) or _takes_new_keys(inc, keys)
+        if not keys or not (whole or _ranks_a_key(inc, window)):
+            return "a window"
+    return None
+
+
+def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """A window below the filter looks at rows to come: rows that are stored keep what it gave."""
+    if find_watermark(inc, delta.condition) is None:
+        return
+    above = {id(node) for node in delta.over}
+    windows = [window for node in inc.later.walk() if id(node) not in above for window in list_windows(node)]
+    if any(
+        _looks_ahead(w) and not inc.covers(delta, inc.all_texts(w.partition)) and not _ranks_a_key(inc, w)
+        for w in windows
+    ):
+        said = "a window looks at rows that come later, and rows already stored keep what it gave before"
+        yield inc.make_suspicion("PP141", delta, said)
+
+
+def _is_distinct(node: p.Plan) -> bool:
+    """Whether it leaves out rows that are there already: DISTINCT, a set operation, a GROUP BY that counts nothing."""
+    if isinstance(node, p.Aggregate):
+        return not any(x.is_aggregate(e) or isinstance(e, x.Window) for item in node.items for e in item.walk())
+    united = isinstance(node, p.SetOperation) and not (node.kind == "union" and node.all)
+    return united or isinstance(node, p.Distinct)
+
+
+def _ranks_a_key(inc: Increment, window: x.Window) -> bool:
+    """Whether it tells the latest row of each key, which a merge then takes."""
+    made = window.call
+    is_rank = isinstance(made, x.Call) and made.function.category is Category.WINDOW and made.type == dt.INT
+    is_rank = is_rank and not made.children and inc.written.strategy == "merge"
+    return is_rank and inc.texts(window.partition) == inc.texts(inc.find_outputs(inc.written.key))
+
+
+def _looks_ahead(window: x.Window) -> bool:
+    """Whether rows that come later change what it gave: LEAD, a rank from the greatest down, all rows of a group."""
+    made, order = window.call, window.order
+    if not isinstance(made, x.Call) or not order:
+        return isinstance(made, x.Call)
+    if made.function.name in ("lead", "lag"):
+        return (made.function.name == "lead") == order[0].ascending
+    return not order[0].ascending or "FOLLOWING" in window.frame
+
+
+def _takes_new_keys(inc: Increment, keys: frozenset[str]) -> bool:
+    """Whether another filter leaves out every row whose key the table holds: what is appended is of new keys."""
+    asked = (_list_asked(inc, d) for d in inc.deltas if find_sides(d.condition) is None)
+    return inc.written.strategy == "append" and any(texts and texts <= keys for texts in map(inc.all_texts, asked))
+
+
+def _list_asked(inc: Increment, delta: filters.Delta) -> list[x.Expr]:
+    """What a condition looks for in the model's own table: NOT IN, NOT EXISTS, an anti join."""
+    found: list[x.Expr] = []
+    for query in (e for e in delta.condition.walk() if isinstance(e, x.Subquery) and inc.is_own(e.plan)):
+        inner = (e for node in query.plan.walk() for top in node.expressions for e in top.walk())
+        found += (
+            query.values if isinstance(query, x.InSubquery) else [e.column for e in inner if isinstance(e, x.Outer)]
+        )
+    join = delta.over[-1] if isinstance(delta.condition, x.Literal) and delta.over else None
+    if isinstance(join, p.Join) and join.condition is not None:
+        columns = [(c, inc.definitions.of(c)) for c in join.condition.walk() if isinstance(c, x.Column)]
+        found += [c for c, made in columns if not (isinstance(made, x.Column) and made.id in inc.own_columns)]
+    return found
+
+
+def _takes_latest(inc: Increment, node: p.Aggregate, delta: filters.Delta) -> bool:
+    """Whether a merge by the group's key takes what the latest rows say: MAX and MAX_BY of the filter's column."""
+    sides, key = find_sides(delta.condition), inc.texts(inc.find_outputs(inc.written.key))
+    if sides is None or inc.written.strategy != "merge" or inc.texts(node.groups) != key:
+        return False
+    row = inc.text(filters.drop_casts(sides[1]))
+    calls = [e for item in node.items for e in item.walk() if x.is_aggregate(e)]
+    return all(e.function.name in ("max", "max_by") and row in inc.all_texts(e.args[-1:]) for e in calls)

@@ -1,0 +1,98 @@
+"""What a later run's filter compares with: the greatest value that the model's own table has."""
+
+from __future__ import annotations
+
+from planproof_engine.expr import nodes as x
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
+from planproof_engine.logical import nodes as p
+from planproof_engine.records import record
+
+
+@record(frozen=True, slots=True)
+class Watermark:
+    """`row` is compared with the greatest value that the model's own table has: with itself (`is_exact`), or with what
+    lies before it.
+
+    `is_null_over_nothing`: over no rows the bound is NULL. `is_stored`: the table stores `row` itself there;
+    `is_of_another`: another column of the sources. `is_of_all`: it is taken of all stored rows; `is_of_some`: of those
+    with one value of a column that others have, too.
+    """
+
+    row: x.Expr
+    is_strict: bool
+    is_exact: bool
+    is_null_over_nothing: bool
+    is_stored: bool
+    is_of_another: bool
+    is_of_all: bool
+    is_of_some: bool
+
+    @property
+    def leaves_out_stored(self) -> bool:
+        return self.is_strict and self.is_exact and not self.is_of_some
+
+
+def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
+    """What a comparison with the model's own table says of its bound; None for another condition."""
+    sides = find_sides(condition)
+    if sides is None:
+        return None
+    operator, row, bound = sides
+    read = [e for e in bound.walk() if isinstance(e, x.ScalarSubquery) and inc.is_own(e.plan)]
+    if not read:
+        return None
+    query, row = read[0], filters.drop_casts(row)
+    behind = Definitions(query.plan)
+    made = behind.of(query.plan.output[0])
+    greatest = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
+    kept = null = False
+    stored: list[x.Expr] = []
+    if len(greatest) == 1:
+        kept = (
+            filters.is_kept(bound, query) and filters.is_kept(made, greatest[0]) and greatest[0].function.name == "max"
+        )
+        null = filters.is_strict(bound, query) and filters.is_strict(made, greatest[0])
+        column = behind.of(filters.drop_casts(greatest[0].args[0]))
+        stored = inc.list_stored(column.name) if isinstance(column, x.Column) else []
+    nodes = list(query.plan.walk())
+    conditions = [c for n in nodes if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
+    return Watermark(
+        row,
+        operator == ">",
+        kept and not _is_part(inc, row, stored),
+        null,
+        inc.texts(stored) == {inc.text(row)},
+        _is_of_another(inc, row, stored),
+        all(isinstance(n, (p.Scan, p.Project, p.Named, p.Aggregate)) for n in nodes),
+        any(_is_of_some(inc, c) for c in conditions),
+    )
+
+
+def _is_part(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
+    """Whether the table stores a part of the row's value, such as its day."""
+    cut = units.find_cut(inc.definitions.of(stored[0])) if len(stored) == 1 else None
+    return cut is not None and inc.text(cut[1]) == inc.text(row)
+
+
+def _is_of_another(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
+    """Whether the table stores another column of the sources there, which no join holds equal."""
+    if len(stored) != 1 or any(inc.definitions.find_source(one) is None for one in (row, stored[0])):
+        return False
+    both = {inc.text(row), inc.text(stored[0])}
+    joins = [n for n in inc.definitions.nodes if isinstance(n, p.Join)]
+    return len(both) == 2 and not any(inc.texts(sides) == both for join in joins for sides in list_pairs(join))
+
+
+def _is_of_some(inc: Increment, condition: x.Expr) -> bool:
+    """Whether it asks for one value of a column that the model does not ask for."""
+    if not isinstance(condition, x.Call) or condition.function.name != "=":
+        return False
+    names = [a.name for a in condition.args if isinstance(a, x.Column)]
+    if not any(isinstance(a, x.Literal) for a in condition.args):
+        return False
+    made = inc.texts(one for name in names for one in inc.list_stored(name) if not isinstance(one, x.Literal))
+    asked = [c for c in inc.conditions if isinstance(c, x.Call) and c.function.name in ("=", "in")]
+    return bool(made - inc.texts(a for c in asked for a in c.args))

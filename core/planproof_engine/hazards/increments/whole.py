@@ -1,0 +1,104 @@
+"""Whether rows that belong together pass a later run's filter together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from planproof_engine import types as dt
+from planproof_engine.expr import nodes as x
+from planproof_engine.hazards import filters
+from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
+from planproof_engine.logical import nodes as p
+
+_MOST_STEPS = 20
+
+
+def comes_whole(inc: Increment, delta: filters.Delta, below: tuple[p.Plan, ...], columns: Sequence[x.Expr]) -> bool:
+    """Whether rows that agree in all `columns` pass alike: the filter looks at nothing else, it begins where they
+    begin, or it only tells which keys are read again. `below` are the nodes between them and the filter."""
+    texts = inc.all_texts(columns)
+    return inc.covers(delta, texts) or _begins_whole(inc, delta, columns) or _is_read_again(inc, below, texts)
+
+
+def _is_read_again(inc: Increment, over: tuple[p.Plan, ...], columns: frozenset[str]) -> bool:
+    """Whether new rows are joined to a relation by keys that they hold once each, and give nothing else."""
+    for join, below in pairwise(over):
+        keys = _list_joined_keys(inc, join, below) if isinstance(join, p.Join) else []
+        if keys and all(key & columns for key in keys):
+            return True
+    return False
+
+
+def _list_joined_keys(inc: Increment, join: p.Join, below: p.Plan) -> list[frozenset[str]]:
+    """What each key is on both sides, where the side `below` holds its keys once each, and nothing else."""
+    if join.kind not in (p.INNER, p.LEFT_SEMI) or not _holds_once(below):
+        return []
+    own = {c.id for c in below.output}
+    keys = [s for s in list_pairs(join) if sum(isinstance(e, x.Column) and e.id in own for e in s) == 1]
+    named = {e.id for sides in keys for e in sides if isinstance(e, x.Column)}
+    return [inc.texts(sides) for sides in keys] if own <= named else []
+
+
+def _holds_once(plan: p.Plan) -> bool:
+    """Whether it gives each of its rows once."""
+    while isinstance(plan, p.Named) or (
+        isinstance(plan, p.Project) and all(isinstance(i, x.Column) for i in plan.items)
+    ):
+        plan = plan.child
+    if isinstance(plan, p.Aggregate):
+        return plan.grouping_sets is None and {e.id for e in plan.groups if isinstance(e, x.Column)} <= {
+            i.id for i in plan.items if isinstance(i, x.Column)
+        }
+    return isinstance(plan, p.Distinct)
+
+
+def _begins_whole(inc: Increment, delta: filters.Delta, columns: Sequence[x.Expr]) -> bool:
+    """Whether a time is compared with the beginning of a day, a month, or what else the columns cut it to."""
+    sides = find_sides(delta.condition, (">=", "<", "<="))
+    if sides is None:
+        return False
+    operator, row, bound = sides
+    if operator != ">=" and filters.is_now(filters.drop_casts(bound)):
+        return True  # No row is of the future.
+    row = inc.definitions.of(filters.drop_casts(row))
+    cut = units.find_cut(row)
+    times = {inc.text(row)} | ({inc.text(cut[1])} if cut is not None and cut[0] == "day" else set())
+    begun = units.list_beginnings(bound, lambda expr: _find_made(inc, expr))
+    return operator != "<=" and bool(begun & _list_units(inc, columns, times))
+
+
+def _list_units(inc: Increment, columns: Sequence[x.Expr], times: set[str]) -> set[str]:
+    """The units to which the columns cut one of the times."""
+    found, parts = set[str](), set[str]()
+    for one in (one for column in columns for one in inc.definitions.all_of(column)):
+        made = inc.definitions.of(filters.drop_casts(one))
+        cut = units.find_cut(made)
+        if cut is not None:
+            found |= {cut[0]} if inc.text(cut[1]) in times else set()
+        elif made.type == dt.DATE:
+            found |= {"day"} if inc.text(made) in times else set()
+        elif isinstance(made, x.Call) and len(made.args) == 1 and inc.text(made.args[0]) in times:
+            parts.add({"dayofmonth": "day"}.get(made.function.name, made.function.name))
+    nested = ("year", "month", "day", "hour")
+    return found | {unit for at, unit in enumerate(nested) if parts.issuperset(nested[: at + 1])}
+
+
+def _find_made(inc: Increment, expr: x.Expr) -> x.Expr:
+    """What makes a value: behind a subquery, and behind a column of the model's own table."""
+    for _ in range(_MOST_STEPS):
+        if isinstance(expr, x.ScalarSubquery):
+            expr = Definitions(expr.plan).of(expr.plan.output[0])
+            continue
+        made = inc.definitions.of(expr)
+        stored = (
+            inc.list_stored(inc.own_columns[made.id])
+            if isinstance(made, x.Column) and made.id in inc.own_columns
+            else []
+        )
+        if len(stored) != 1 or stored[0] is made:
+            return made
+        expr = stored[0]
+    return expr
