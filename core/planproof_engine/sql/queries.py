@@ -10,35 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof_engine.origin import AnalysisError
+from planproof_engine.sql import clauses, relations
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS
-from planproof_engine.sql.clauses import (
-    begins_clause,
-    group,
-    hints,
-    named_expressions,
-    parse_organization,
-    pivot,
-    quantifier,
-    unpivot,
-    where,
-    windows,
-)
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.expressions import expression, expressions
 from planproof_engine.sql.keywords import PIPE_WORDS, WORDS
 from planproof_engine.sql.literals import number
 from planproof_engine.sql.primary import column, find_closing, identifier_clause, is_query_at, multipart
-from planproof_engine.sql.relations import (
-    from_clause,
-    inline_table,
-    join,
-    lateral_view,
-    lateral_view_follows,
-    sample,
-    table_name,
-)
 from planproof_engine.sql.tokens import NUMBERS
 
 # Pipe operators
@@ -58,21 +38,21 @@ def pipe(c: Cursor, before: q.Query) -> q.Pipe:
 
 def _select(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
-    node = q.PipeSelect(before, hints(c), quantifier(c), named_expressions(c))
+    node = q.PipeSelect(before, clauses.hints(c), clauses.quantifier(c), clauses.named_expressions(c))
     if c.kind == "GROUP" and c.peek() == "BY" and "grouping in pipe SELECT" not in c.lacks:
-        node.group = group(c, aliases=True)
+        node.group = clauses.group(c, aliases=True)
     _parse_windows(c, node)
     return node
 
 
 def _parse_windows(c: Cursor, node: q.Pipe) -> None:
-    if c.kind == "WINDOW" and begins_clause(c, c.i):
-        node.windows = windows(c)
+    if c.kind == "WINDOW" and clauses.begins_clause(c, c.i):
+        node.windows = clauses.windows(c)
 
 
 def _extend(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
-    return q.PipeExtend(before, named_expressions(c))
+    return q.PipeExtend(before, clauses.named_expressions(c))
 
 
 def _assign(c: Cursor, before: q.Query) -> q.Pipe:
@@ -103,7 +83,7 @@ def _rename(c: Cursor, before: q.Query) -> q.Pipe:
 
 
 def _filter(c: Cursor, before: q.Query) -> q.Pipe:
-    node = q.PipeWhere(before, where(c))
+    node = q.PipeWhere(before, clauses.where(c))
     _parse_windows(c, node)
     return node
 
@@ -113,10 +93,10 @@ def _aggregate(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
     found: list[q.Node] = []
     if not (c.kind == "GROUP" and c.peek() == "BY") and c.kind in WORDS | _EXPRESSION_STARTS:
-        found = named_expressions(c)
+        found = clauses.named_expressions(c)
     node = q.PipeAggregate(before, found)
     if c.kind == "GROUP" and c.peek() == "BY":
-        node.group = group(c, aliases=True)
+        node.group = clauses.group(c, aliases=True)
     _check_aggregate(c, node, start)
     return node
 
@@ -155,13 +135,13 @@ def _holds_window(node: q.Node) -> bool:
 def _combine(c: Cursor, before: q.Query) -> q.Pipe:
     kind = SETS[c.kind]
     c.advance()
-    distinct = quantifier(c) is not False
+    distinct = clauses.quantifier(c) is not False
     return q.PipeSetOperation(before, kind, c.rules.query_primary(c), distinct)
 
 
 def _organize(c: Cursor, before: q.Query) -> q.Pipe:
     node, start = q.PipeOrganize(before), c.start
-    parse_organization(c, node)
+    clauses.parse_organization(c, node)
     if node.windows:
         message = (
             "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause."
@@ -189,13 +169,13 @@ _OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
     "AS": _rename,
     "WHERE": _filter,
     "AGGREGATE": _aggregate,
-    "PIVOT": lambda c, before: q.PipePivot(before, pivot(c, None, c.start)),
-    "UNPIVOT": lambda c, before: q.PipeUnpivot(before, unpivot(c, None, c.start)),
-    "TABLESAMPLE": lambda c, before: q.PipeSample(before, sample(c)),
+    "PIVOT": lambda c, before: q.PipePivot(before, clauses.pivot(c, None, c.start)),
+    "UNPIVOT": lambda c, before: q.PipeUnpivot(before, clauses.unpivot(c, None, c.start)),
+    "TABLESAMPLE": lambda c, before: q.PipeSample(before, relations.sample(c)),
     **dict.fromkeys(SETS, _combine),
     **dict.fromkeys(
         ["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"],
-        lambda c, before: q.PipeJoin(before, join(c, None, c.start)),
+        lambda c, before: q.PipeJoin(before, relations.join(c, None, c.start)),
     ),
     **dict.fromkeys(["ORDER", "CLUSTER", "DISTRIBUTE", "SORT", "WINDOW", "LIMIT", "OFFSET"], _organize),
 }
@@ -234,7 +214,7 @@ def _query(c: Cursor) -> q.Query:
     start = c.start
     with_ = ctes(c) if c.kind == "WITH" else None
     node = _query_term(c, 1)
-    parse_organization(c, node)
+    clauses.parse_organization(c, node)
     if with_ is not None:
         node.with_ = with_
     return c.place(node, start)
@@ -275,7 +255,7 @@ def _query_term(c: Cursor, floor: int) -> q.Query:
             if strength < floor:
                 return left
             c.advance()
-            distinct = quantifier(c) is not False
+            distinct = clauses.quantifier(c) is not False
             right = _query_term(c, strength + 1)
             left = c.place(q.SetOperation(SETS[kind], left, right, distinct), start)
         elif floor == 1 and (kind == "|>" or (kind == "|" and c.peek() in PIPE_WORDS and c.bar_is_pipe)):
@@ -296,7 +276,7 @@ def query_primary(c: Cursor) -> q.Query:
         c.take(")")
         return c.place(subquery, start)
     if kind == "VALUES":
-        return inline_table(c)
+        return relations.inline_table(c)
     if kind == "TABLE":
         c.advance()
         return c.place(q.TableQuery(relation_name(c)), start)
@@ -312,19 +292,19 @@ def relation_name(c: Cursor) -> q.Table:
     """Spark's `identifierReference`: a dotted name or `IDENTIFIER(expr)`, as a Table."""
     start = c.start
     if c.kind != "IDENTIFIER" or c.peek() != "(":
-        return table_name(c, multipart(c))
+        return relations.table_name(c, multipart(c))
     found = identifier_clause(c)
     if not isinstance(found, list):
         return c.place(q.Table((), found), start)
     while c.kind == "." and c.peek() in WORDS:
         c.advance()
         found.append(c.captured_identifier())
-    return table_name(c, found)
+    return relations.table_name(c, found)
 
 
 def _from_statement(c: Cursor, start: int) -> q.Query:
     """`FROM t SELECT a SELECT b`: one query per SELECT, all of them together; a bare `FROM t` gives all columns."""
-    source = from_clause(c)
+    source = relations.from_clause(c)
     bodies: list[q.Block] = []
     while c.kind in ("SELECT", "MAP", "REDUCE"):
         at = c.start
@@ -333,7 +313,7 @@ def _from_statement(c: Cursor, start: int) -> q.Query:
         if isinstance(body, q.Transform) and (body.group or body.having or body.windows):
             c.fail()  # A rule of its own, which ends with WHERE.
         body.from_first = True
-        parse_organization(c, body)
+        clauses.parse_organization(c, body)
         bodies.append(c.place(body, at))
     if not bodies:
         if "bare FROM" in c.lacks:
@@ -357,7 +337,7 @@ def _select_body(c: Cursor, source: q.From | None) -> q.Block:
     if c.kind == "TRANSFORM" and c.peek() == "(" and _transform_follows(c):
         c.advance()
         return _transform(c, source)
-    node = q.Select(hints(c), quantifier(c), named_expressions(c))
+    node = q.Select(clauses.hints(c), clauses.quantifier(c), clauses.named_expressions(c))
     _parse_specification(c, node, source)
     if c.kind == "QUALIFY":
         start = c.start
@@ -370,21 +350,21 @@ def _parse_specification(c: Cursor, node: q.Block, source: q.From | None) -> Non
     """FROM to WINDOW of a query specification."""
     start = c.start
     if source is None and c.kind == "FROM":
-        source = from_clause(c)
-    while lateral_view_follows(c):
-        view = lateral_view(c, source.relation if source is not None else None, start)
+        source = relations.from_clause(c)
+    while relations.lateral_view_follows(c):
+        view = relations.lateral_view(c, source.relation if source is not None else None, start)
         source = c.place(q.From(view), start)
     node.from_ = source
     if c.kind == "WHERE":
-        node.where = where(c)
+        node.where = clauses.where(c)
     if c.kind == "GROUP" and c.peek() == "BY":
-        node.group = group(c)
+        node.group = clauses.group(c)
     if c.kind == "HAVING":
         start = c.start
         c.advance()
         node.having = c.place(q.Having(expression(c)), start)
-    if c.kind == "WINDOW" and begins_clause(c, c.i):
-        node.windows = windows(c)
+    if c.kind == "WINDOW" and clauses.begins_clause(c, c.i):
+        node.windows = clauses.windows(c)
 
 
 def _transform_follows(c: Cursor) -> bool:
@@ -400,7 +380,7 @@ def _transform(c: Cursor, source: q.From | None) -> q.Transform:
     if grouped:
         c.take("(")
     start = c.start
-    if quantifier(c) is not None:
+    if clauses.quantifier(c) is not None:
         text = "TRANSFORM takes no DISTINCT and no ALL."
         c.keep_error("UNSUPPORTED_FEATURE.TRANSFORM_DISTINCT_ALL", text, start)
     node.items = expressions(c)
@@ -433,7 +413,7 @@ def _transform_columns(c: Cursor) -> list[q.ColumnDef]:
 def _transform_column(c: Cursor) -> q.ColumnDef:
     start = c.start
     name = c.captured_identifier()
-    typed = c.kind in WORDS and not begins_clause(c, c.i) and c.kind != "ROW"
+    typed = c.kind in WORDS and not clauses.begins_clause(c, c.i) and c.kind != "ROW"
     kind = data_type(c) if typed else None
     return c.place(q.ColumnDef(name, kind), start)
 

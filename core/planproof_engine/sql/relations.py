@@ -12,20 +12,13 @@ from typing import TypeVar
 
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql import primary
 from planproof_engine.sql.calls import ENDS, argument
 from planproof_engine.sql.clauses import begins_clause, is_name, pivot, sort_item, table_alias, unpivot
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions, value
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import number, string_literal
-from planproof_engine.sql.primary import (
-    find_closing,
-    function_name,
-    identifier_clause,
-    is_query_at,
-    multipart,
-    parse_dotted,
-)
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
 _SAMPLES = frozenset(("(", "SYSTEM", "BERNOULLI"))
@@ -76,7 +69,7 @@ def _generator(c: Cursor) -> q.Call:
     """The call of a LATERAL VIEW: Spark's rule has expressions in it, no named arguments and neither DISTINCT nor
     ALL, unlike other calls."""
     start = c.start
-    call = parse_dotted(c, [c.identifier()], start)
+    call = primary.parse_dotted(c, [c.identifier()], start)
     if not isinstance(call, q.Call) or call.over is not None:
         c.fail()
     if call.distinct is not None:  # The word is the name of a column there, which nothing may follow.
@@ -195,7 +188,7 @@ def relation_primary(c: Cursor) -> q.Node:
         return _identifier_relation(c, start)
     if kind not in WORDS:
         c.fail()
-    return _named_relation(c, multipart(c), start)
+    return _named_relation(c, primary.multipart(c), start)
 
 
 def _stream(c: Cursor, start: int) -> q.Table:
@@ -204,7 +197,7 @@ def _stream(c: Cursor, start: int) -> q.Table:
         c.refuse_construct("STREAM")
     c.advance()
     closes = c.skip("(")
-    named = multipart(c)
+    named = primary.multipart(c)
     node = table_name(c, named)
     if c.kind == "(":
         c.refuse_construct(f"STREAM of the function {'.'.join(p.text for p in named)}")
@@ -234,7 +227,7 @@ def _names_values(c: Cursor) -> bool:
 
 
 def _identifier_relation(c: Cursor, start: int) -> q.Node:
-    found = identifier_clause(c)
+    found = primary.identifier_clause(c)
     if isinstance(found, list):
         while c.skip("."):
             found.append(c.captured_identifier())
@@ -246,7 +239,7 @@ def _identifier_relation(c: Cursor, start: int) -> q.Node:
 
 def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     if c.kind == "(":
-        name, given = function_name(parts)
+        name, given = primary.function_name(parts)
         return _table_function(c, name, start, given)
     if c.kind == "@" and "time travel by @" in c.lacks:
         c.fail()
@@ -272,7 +265,7 @@ def _table(c: Cursor, node: q.Table, start: int) -> q.Table:
 def properties_text(c: Cursor) -> str:
     """`WITH (key = value, ...)`, as text: it changes no schema here."""
     c.advance()
-    start, at = c.start, find_closing(c, c.i)
+    start, at = c.start, primary.find_closing(c, c.i)
     c.go_back(at)
     c.take(")")
     return c.text[start : c.stop]
@@ -390,7 +383,7 @@ def _check_fraction(c: Cursor, fraction: float, start: int) -> None:
 
 
 def _parenthesized_relation(c: Cursor, start: int) -> q.Node:
-    query = is_query_at(c, c.i + 1)
+    query = primary.is_query_at(c, c.i + 1)
     c.advance()
     if query:
         node: q.Subquery | q.Grouped = q.Subquery(c.rules.query(c))
@@ -448,10 +441,10 @@ def _table_argument(c: Cursor) -> q.TableArgument:
     c.advance()
     if c.skip("("):
         relation: q.Table | q.Query
-        relation = c.rules.query(c) if is_query_at(c, c.i) else table_name(c, multipart(c))
+        relation = c.rules.query(c) if primary.is_query_at(c, c.i) else table_name(c, primary.multipart(c))
         c.take(")")
     else:
-        relation = table_name(c, multipart(c))
+        relation = table_name(c, primary.multipart(c))
         code = "INVALID_SQL_SYNTAX.INVALID_TABLE_FUNCTION_IDENTIFIER_ARGUMENT_MISSING_PARENTHESES"
         c.keep_error(code, f"Syntax error: call TABLE({relation}) with parentheses.", start)
     node = q.TableArgument(relation)
@@ -467,7 +460,7 @@ def _table_argument(c: Cursor) -> q.TableArgument:
 
 
 def _parse_in_parentheses(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part]:
-    grouped = c.kind == "(" and c.kinds[find_closing(c, c.i) + 1] in (",", ")", "ORDER", "SORT")
+    grouped = c.kind == "(" and c.kinds[primary.find_closing(c, c.i) + 1] in (",", ")", "ORDER", "SORT")
     if not grouped:
         return [read(c)]
     c.advance()

@@ -9,18 +9,9 @@ import itertools
 import re
 from collections.abc import Callable
 
-from planproof_engine.sql import commands
+from planproof_engine.sql import commands, creates
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.clauses import named_expressions
-from planproof_engine.sql.creates import (
-    column_definition,
-    column_types,
-    command,
-    create,
-    declare,
-    parenthesized_text,
-    schema_binding,
-)
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
@@ -64,7 +55,7 @@ def statement(c: Cursor) -> q.Node:
     if is_query_at(c, c.i) or c.kind == "(":
         return _query_statement(c)
     if c.kind in _COMMANDS:
-        return command(c)
+        return creates.command(c)
     if c.kind == "BEGIN":
         c.refuse_construct("a SQL script")
     if c.kind == "AUTO" and c.peek() == "CDC":
@@ -141,7 +132,7 @@ def _drop_statement(c: Cursor) -> q.Node:
     kind = _DROPPED.get(c.kind)
     if kind is None:
         c.go_back(at)
-        return command(c)
+        return creates.command(c)
     c.advance()
     exists = c.skip_all("IF", "EXISTS")
     node = commands.Drop(relation_name(c), kind, exists, temporary)
@@ -161,11 +152,11 @@ def _alter(c: Cursor) -> q.Node:
         if of_table and ((c.kind, c.peek()) in _COLUMN_CHANGES or _alters_column(c)):
             return _change_columns(c, name)
         if not of_table and c.skip_all("WITH", "SCHEMA"):
-            return commands.AlterView(name, schema_binding=schema_binding(c))
+            return commands.AlterView(name, schema_binding=creates.schema_binding(c))
         if not of_table and (c.skip("AS") or is_query_at(c, c.i)):
             return commands.AlterView(name, query(c))
     c.go_back(at)
-    return command(c)
+    return creates.command(c)
 
 
 _COLUMN_CHANGES = frozenset(
@@ -190,7 +181,7 @@ def _change_columns(c: Cursor, name: q.Table) -> commands.ChangeColumns:
     node = commands.ChangeColumns(name)
     if c.kinds[at] == "ADD" and _NOT_PLAIN.isdisjoint(c.kinds[at : c.i]):
         c.go_back(at + 2)
-        node.added = column_types(c) if c.kind == "(" else c.read_list(column_definition)
+        node.added = creates.column_types(c) if c.kind == "(" else c.read_list(creates.column_definition)
     return node
 
 
@@ -202,11 +193,11 @@ def _cache(c: Cursor) -> q.Node:
     if c.skip("TABLE"):
         name = relation_name(c)
         if c.skip("OPTIONS"):
-            parenthesized_text(c)
+            creates.parenthesized_text(c)
         if c.skip("AS") or is_query_at(c, c.i):
             return commands.CreateView(name, query(c), temporary=True)
     c.go_back(at)
-    return command(c)
+    return creates.command(c)
 
 
 def _insert(c: Cursor) -> q.Node:
@@ -225,7 +216,7 @@ def _insert(c: Cursor) -> q.Node:
         properties_text(c)
     if c.kind == "PARTITION" and c.peek() == "(":
         c.advance()
-        node.partition = parenthesized_text(c)
+        node.partition = creates.parenthesized_text(c)
     c.skip_all("IF", "NOT", "EXISTS")
     if c.kind == "REPLACE" or (c.kind in WORDS and c.peek() == "REPLACE"):
         c.refuse_construct("INSERT .. REPLACE")
@@ -268,9 +259,9 @@ _DROPPED = {
 _READERS: dict[str, Callable[[Cursor], q.Node]] = {
     "SET": _set_statement,
     "USE": _use,
-    "CREATE": create,
-    "REPLACE": create,
-    "DECLARE": declare,
+    "CREATE": creates.create,
+    "REPLACE": creates.create,
+    "DECLARE": creates.declare,
     "DROP": _drop_statement,
     "ALTER": _alter,
     "INSERT": _insert,

@@ -15,15 +15,9 @@ from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.delta.table import list_partitions
+from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
-from planproof.publish.materialize.logged_change import (
-    insert_statement,
-    limit_to_stored_columns,
-    refuse_other_partitions,
-    write,
-    write_merge_clauses,
-)
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
@@ -44,7 +38,7 @@ would count as new ones, to the audit and to who reads the table as a stream."""
 def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, LogState, Evolution | None]:
     """The job, limited to the columns that are stored, the table as it is, and how its columns change; None for that
     where the draft says why they cannot. `find_state` looks at a folder. Raises `Refused`."""
-    job = _merge_schemas(limit_to_stored_columns(job))
+    job = _merge_schemas(logged_change.limit_to_stored_columns(job))
     target, model = job.target, job.model
     assert target is not None
     if target.format != "delta" or target.location is None:
@@ -52,11 +46,11 @@ def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, 
     base = find_state(decode_uri(target.location))
     refuse_change(job, base)
     held = ColumnNames(base.partition_by)
-    refuse_other_partitions(job, [c for c in list_partitions(model) if c not in held], base.partition_by)
+    logged_change.refuse_other_partitions(job, [c for c in list_partitions(model) if c not in held], base.partition_by)
     change = plan_change(job, "planproof adds columns to a Delta table")
     if job.draft.fails_already or change.is_refused:
         return job, base, None
-    write_merge_clauses(job)
+    logged_change.write_merge_clauses(job)
     return job, base, change
 
 
@@ -126,14 +120,14 @@ class Change:
         """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
         if job.model.incremental_strategy == "merge" or publication.needs_rows_after or not _is_plain(job, publication):
             return None
-        statement = insert_statement(job, job.names.target.quoted, columns, "INTO")
+        statement = logged_change.insert_statement(job, job.names.target.quoted, columns, "INTO")
         if not publication.staged.insert(statement):
             return None
         if job.model.incremental_strategy != "insert_overwrite":
             return statement
         by_partition = overwrites_partitions(job, publication.base.partition_by)
         publication.overwrites = "partitions" if by_partition else "all"
-        return insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
+        return logged_change.insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
 
     def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
         """What the table forbids, and not the contract, fails this too."""
@@ -156,7 +150,7 @@ class Change:
 
 def _write_apart(job: Job, staging: str, columns: PhysicalSchema) -> str:
     with job.session.change_settings(_APART):
-        return write(job, staging, columns)
+        return logged_change.write(job, staging, columns)
 
 
 def _is_plain(job: Job, publication: DeltaPublication) -> bool:

@@ -9,17 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
-from planproof.publish.delta.actions import (
-    LOG,
-    Effects,
-    Staged,
-    UnknownAction,
-    count_rows,
-    list_changes,
-    list_lines,
-    read,
-    read_effects,
-)
+from planproof.publish.delta import actions
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
 from planproof.session.protocol import Session, SparkFailure
@@ -70,20 +60,20 @@ class StagedTable:
 
     def say(self, note: str) -> None:
         """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
-        self.store.write(join(self.location, LOG, _NOTED), note)
+        self.store.write(join(self.location, actions.LOG, _NOTED), note)
 
     @cached_property
-    def written(self) -> Staged:
+    def written(self) -> actions.Staged:
         """What the log says of the rows that were written. Raises `Refused`."""
         try:
-            return read(self._read_commits(), self.folder, self.base.location)
-        except UnknownAction as unknown:
+            return actions.read(self._read_commits(), self.folder, self.base.location)
+        except actions.UnknownAction as unknown:
             raise Refused(f"{unknown}; planproof cannot publish it") from unknown
 
     def _read_commits(self) -> list[str]:
         if self._held is not None:
             return [self._held.actions]
-        log = join(self.location, LOG)
+        log = join(self.location, actions.LOG)
         names = sorted(name for name in self.store.names(log) if _COMMIT.fullmatch(name))
         return [self.store.read(join(log, name)) or "" for name in names if int(name[:20]) >= self._first]
 
@@ -111,7 +101,7 @@ class StagedTable:
 
     def count(self, session: Session) -> int:
         """How many rows were written: by the log's statistics, or Spark's count where it has none."""
-        known = count_rows(self.written.files)
+        known = actions.count_rows(self.written.files)
         return int(session.rows(f"SELECT count(*) FROM {self.new_rows()}")[0][0]) if known is None else known
 
     def count_gone(self) -> tuple[int, int]:
@@ -146,15 +136,15 @@ class StagedTable:
         log tells: a commit that is gone may have. Raises `SparkFailure`."""
         said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
         before = itertools.takewhile(lambda commit: not is_made_by_publish(commit, self.folder), (c for _, c in said))
-        return any(commit is None or list_changes(commit) for commit in before)
+        return any(commit is None or actions.list_changes(commit) for commit in before)
 
     def find_undoing(self) -> int | None:
         """The version by which others have taken back what the publish's own version did, in part or as a whole."""
-        own: Effects | None = None
+        own: actions.Effects | None = None
         for version, commit in read_commits_since(self.tables, self.store, self.base.location, self.base.version):
-            if own is not None and own.are_undone_by(read_effects(commit or "")):
+            if own is not None and own.are_undone_by(actions.read_effects(commit or "")):
                 return version
-            own = read_effects(commit or "") if is_made_by_publish(commit, self.folder) else own
+            own = actions.read_effects(commit or "") if is_made_by_publish(commit, self.folder) else own
         return None
 
     def forget_log(self) -> None:
@@ -164,19 +154,19 @@ class StagedTable:
 
 def read_note_name(store: Store, folder: str) -> str | None:
     """The note that the folder of a staged table names."""
-    return store.read(join(folder, LOG, _NOTED))
+    return store.read(join(folder, actions.LOG, _NOTED))
 
 
 def forget_log(store: Store, location: str) -> None:
     """A staged table whose files are another table's is no table any more."""
     with suppress(SparkFailure):
-        store.delete(join(location, LOG))
+        store.delete(join(location, actions.LOG))
 
 
 def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> Iterator[tuple[int, str | None]]:
     """The versions of a table's log after one, with their commits, the oldest first; None for versions in a row whose
     files are gone, at the first of them: a log may say any number of itself."""
-    log, now = join(location, LOG), tables.state(location).version
+    log, now = join(location, actions.LOG), tables.state(location).version
     after = max(base, -1) + 1
     there = sorted(int(found[1]) for found in map(_COMMIT.fullmatch, store.names(log)) if found)
     for version in there:
@@ -203,4 +193,4 @@ def is_committed_since(tables: DeltaTables, store: Store, location: str, base: i
 def is_made_by_publish(commit: str | None, folder: str) -> bool:
     """Whether the text of a commit says that a publish made it, by the folder of its files."""
     said = f'"planproof":"{folder}"'
-    return any(said in line for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))
+    return any(said in line for line in actions.list_lines(commit or "") if line.startswith('{"commitInfo"'))

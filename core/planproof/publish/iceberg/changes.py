@@ -16,15 +16,9 @@ from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.partitioning import list_unknown
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication, open_change
 from planproof.publish.iceberg.required import relax, restore
+from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, plan_change
-from planproof.publish.materialize.logged_change import (
-    drop_rows_rewritten,
-    limit_to_stored_columns,
-    refuse_other_partitions,
-    write,
-    write_merge_clauses,
-)
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
@@ -41,16 +35,18 @@ class Change:
         self._evolution: Evolution | None = None
 
     def begin(self, job: Job) -> IcebergPublication | None:
-        job = limit_to_stored_columns(job)
+        job = logged_change.limit_to_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
         if target.format != "iceberg":
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
-        refuse_other_partitions(job, list_unknown(model.partition_by, target.partition_by), target.partition_by)
+        logged_change.refuse_other_partitions(
+            job, list_unknown(model.partition_by, target.partition_by), target.partition_by
+        )
         change = self._evolution = plan_change(job, "planproof adds columns to an Iceberg table", convert_types)
         if job.draft.fails_already or change.is_refused:
             return None
-        write_merge_clauses(job)
+        logged_change.write_merge_clauses(job)
         transaction = open_change(job, self._tables)
         if change.columns and not transaction.alters:
             transaction.discard()
@@ -68,7 +64,7 @@ class Change:
             publication.transaction.add_columns(job.examined.planes, [name for name, _ in change.columns])
         relax(job, publication)
         publication.set_apart()
-        return write(job, publication.entry.staging, change.after)
+        return logged_change.write(job, publication.entry.staging, change.after)
 
     def audit(self, job: Job, publication: IcebergPublication) -> None:
         with publication.guard_reads(job.draft):
@@ -79,7 +75,7 @@ class Change:
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
         written = read(counted, publication, relax_schema(publication.transaction.schema()), says_types=False)
         staged = StagedVersion(job, publication)
-        facts = drop_rows_rewritten(job, written)
+        facts = logged_change.drop_rows_rewritten(job, written)
         decide(counted, facts, counted.examined, staged, lambda: change_of_log(job, publication))
         restore(job, publication, written)
         publication.on_top = OnTop(job, _describe_change(job), staged)

@@ -9,16 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from planproof.publish.transaction.deletion import (
-    Holdings,
-    data_of,
-    has_detour,
-    is_in_versions_of,
-    is_own_version,
-    is_version_of,
-    link_in,
-    link_in_state,
-)
+from planproof.publish.transaction import deletion
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -48,7 +39,7 @@ class Verification:
     a table of another name (quoted) that has its data where this publish wrote: most likely the target, renamed."""
 
     def __init__(
-        self, session: Session, holdings: Holdings, root: str, publish: str, entry: Entry, is_chosen: bool
+        self, session: Session, holdings: deletion.Holdings, root: str, publish: str, entry: Entry, is_chosen: bool
     ) -> None:
         self._session, self._holdings, self._entry = session, holdings, entry
         self._root, self._publish, self._is_chosen = root, publish, is_chosen
@@ -61,7 +52,7 @@ class Verification:
         """Raises `Disbelieved` with the first thing that is not as it would be, and `SparkFailure` where the catalog
         does not answer."""
         self._verify_names()
-        link = link_in_state(self._root)
+        link = deletion.link_in_state(self._root)
         if link is not None:
             raise Disbelieved(f"{link} is a link")
         self._homes_known = homes = self._homes()
@@ -79,7 +70,7 @@ class Verification:
             self._expect_below("partitions[].new", swap.new, [entry.stage_location, *known])
             if swap.old is not None:
                 own = parent_version(swap.old)
-                is_own = is_version_of(own, self._target)
+                is_own = deletion.is_version_of(own, self._target)
                 self._expect_below("partitions[].old", swap.old, [own] if is_own else known)
                 if is_own:
                     self._refuse_shared("partitions[].old", own)
@@ -111,7 +102,7 @@ class Verification:
     def _verify_staged(self, homes: list[str]) -> None:
         entry, names = self._entry, Names(self._target, self._entry.run, int(self._entry.attempt))
         managed = [join(home, names.staging.last) for home in homes]
-        is_version = is_version_of(entry.stage_location, self._target)
+        is_version = deletion.is_version_of(entry.stage_location, self._target)
         if is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}"):
             self._expect_own("stage_location", entry.stage_location)
         else:
@@ -129,9 +120,9 @@ class Verification:
             return
         if prior.kind not in ("table", "view", "iceberg view"):
             raise Disbelieved(f"prior.kind: {prior.kind!r} is no kind of relation")
-        if is_version_of(prior.location, self._target):
+        if deletion.is_version_of(prior.location, self._target):
             self._refuse_shared("prior.location", prior.location)
-        elif has_detour(prior.location) or is_in_versions_of(prior.location, self._target):
+        elif deletion.has_detour(prior.location) or deletion.is_in_versions_of(prior.location, self._target):
             raise Disbelieved(f"prior.location: {prior.location} is no version of {self._entry.target}")
         elif prior.managed:
             self._expect_below("prior.location", prior.location, homes)
@@ -144,7 +135,7 @@ class Verification:
         entry = self._entry
         found = [entry.native, entry.stage_location, *([entry.place] if entry.place else [])]
         for name in (entry.target, entry.away):
-            found += data_of(self._session, name)
+            found += deletion.data_of(self._session, name)
         prior = entry.prior
         return [*found, *([prior.location] if prior and prior.managed and prior.location else [])]
 
@@ -157,13 +148,15 @@ class Verification:
         named = _QUARANTINE.fullmatch(bad_rows.partition)
         if named is None or named[1] != f"{self._entry.run}_{self._entry.attempt}":
             raise Disbelieved(f"quarantine.partition: {bad_rows.partition} is no partition of this publish")
-        lies = data_of(self._session, table.quoted)[:1] or [join(home, table.last.lower()) for home in homes]
+        lies = deletion.data_of(self._session, table.quoted)[:1] or [join(home, table.last.lower()) for home in homes]
         self._expect_place(
             "quarantine.location", bad_rows.location, (join(folder, bad_rows.partition) for folder in lies)
         )
 
     def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        if has_detour(said) or not any(said == one or ("/" in said and is_same_place(said, one)) for one in allowed):
+        if deletion.has_detour(said) or not any(
+            said == one or ("/" in said and is_same_place(said, one)) for one in allowed
+        ):
             raise Disbelieved(f"{field}: {said!r} is not what this publish would have named")
 
     def _expect_place(self, field: str, said: str, allowed: Iterable[str]) -> None:
@@ -171,7 +164,7 @@ class Verification:
         self._refuse_link(field, said, parent(said))
 
     def _expect_below(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        folder = None if has_detour(said) else next((one for one in allowed if is_within(said, one)), None)
+        folder = None if deletion.has_detour(said) else next((one for one in allowed if is_within(said, one)), None)
         if folder is None:
             raise Disbelieved(f"{field}: {said!r} lies outside of what this publish could touch")
         self._refuse_link(field, said, folder)
@@ -183,7 +176,7 @@ class Verification:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")
 
     def _expect_own(self, field: str, version: str) -> None:
-        own = (is_own_version(self._session, version, self._target, r, self._entry.away) for r in self._roots)
+        own = (deletion.is_own_version(self._session, version, self._target, r, self._entry.away) for r in self._roots)
         if not any(own):
             raise Disbelieved(f"{field}: {version} may be a version of another metastore's table of that name")
 
@@ -216,10 +209,10 @@ class Verification:
         """As `link_in`. Of many files in one folder, what is above them is looked at once."""
         folder = parent(location)
         if not is_within(folder, above):
-            return link_in(location, above)
+            return deletion.link_in(location, above)
         if (folder, above) not in self._links:
-            self._links[folder, above] = link_in(folder, above)
-        return self._links[folder, above] or link_in(location, folder)
+            self._links[folder, above] = deletion.link_in(folder, above)
+        return self._links[folder, above] or deletion.link_in(location, folder)
 
 
 def parent_version(location: str) -> str:

@@ -7,18 +7,11 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import windows
+from planproof_engine.analysis.expressions import modifiers, windows
 from planproof_engine.analysis.expressions.arithmetic import bind_try
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, bind_member, call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.expressions.lambdas import add_identity, bind_lambda, cast_before_lambdas
-from planproof_engine.analysis.expressions.modifiers import (
-    NESTED,
-    Argument,
-    add_modifiers,
-    order_arguments,
-    refuse_modifiers,
-)
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.stars import expand_argument, is_star
@@ -181,7 +174,7 @@ def find_unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment
 
 
 def _apply(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
-    arguments = order_arguments(function, _order_arguments(function, node, ctx), node, ctx)
+    arguments = modifiers.order_arguments(function, _order_arguments(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
         _check_arity(function, arguments, node, ctx)
@@ -191,13 +184,13 @@ def _apply(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
             _refuse_nested(function, args, node, ctx)
     except Mismatch as mismatch:
         if mismatch.is_of_types or _is_counted_late(function, mismatch):
-            refuse_modifiers(function, node, ctx)
+            modifiers.refuse_modifiers(function, node, ctx)
             sort_keys(node.within_group, ctx)
         error = ctx.env.make_mismatch_error(mismatch, node)
         if mismatch.is_of_types and function.category is Category.GENERATOR:
             error = GeneratorMismatch(error, node)
         raise error from None
-    return add_modifiers(found, node, ctx)
+    return modifiers.add_modifiers(found, node, ctx)
 
 
 def _is_counted_late(function: Signature, mismatch: Mismatch) -> bool:
@@ -207,7 +200,7 @@ def _is_counted_late(function: Signature, mismatch: Mismatch) -> bool:
     return counted and function.arity()[1] is None and function.name != "decode"
 
 
-def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Call, ctx: Context) -> None:
+def _check_arity(function: Signature, arguments: Sequence[modifiers.Argument], node: q.Call, ctx: Context) -> None:
     """Raises `Mismatch` for too few or too many arguments. Spark counts them after it resolved them, and the FILTER."""
     try:
         check_arity(function, len(arguments))
@@ -227,16 +220,16 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
     """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later. Only an
     Aggregate is looked at for that (`ExprUtils.assertValidAggregation`): elsewhere the outer one is refused."""
     if ctx.clause not in _WITHOUT_AGGREGATES and node.over is None and any(map(nests_aggregate, args)):
-        refuse_modifiers(function, node, ctx)
+        modifiers.refuse_modifiers(function, node, ctx)
         inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
-        raise ctx.env.make_error_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
+        raise ctx.env.make_error_at("NESTED_AGGREGATE_FUNCTION", modifiers.NESTED, inner.span, node)
 
 
-def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
+def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[modifiers.Argument]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     if isinstance(node, q.SpecialCall) and node.form == "struct":
         return list(bind_members(node.arguments, ctx))
-    arguments: list[Argument] = []
+    arguments: list[modifiers.Argument] = []
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
         if is_star(argument, ctx):
@@ -278,7 +271,7 @@ def _parameter_key(name: str, ctx: Context) -> str:
     return name if ctx.lacks("parameters in any case") else name.lower()
 
 
-def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
+def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[modifiers.Argument]:
     """`count(*)` counts rows: Spark makes it `count(1)`. Source: `UnresolvedStar.isQualifiedByTable`."""
     if function.name != "count" or len(node.arguments) != 1:
         return []
@@ -305,16 +298,16 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
 
 
 def _place_arguments(
-    function: Signature, positional: list[Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
-) -> list[Argument]:
+    function: Signature, positional: list[modifiers.Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
+) -> list[modifiers.Argument]:
     inputs = [*function.inputs, *[None] * len(function.names)]
     defaults = (o.default if isinstance(o, Optional) else None for o in inputs)
     names = (_parameter_key(n, ctx) for n in function.names)
-    parameters: list[tuple[str, Argument | None]] = [*zip(names, defaults)]
+    parameters: list[tuple[str, modifiers.Argument | None]] = [*zip(names, defaults)]
     return place_named(function.name, parameters, positional, named, node, ctx)
 
 
-def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
+def _bind_arguments(function: Signature, arguments: Sequence[modifiers.Argument], ctx: Context) -> list[Expr]:
     """Binds the arguments. A lambda comes after the arguments before it, because these give its parameters' types."""
     bound: list[Expr] = []
     expected = function.list_inputs(len(arguments))

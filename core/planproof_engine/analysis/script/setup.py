@@ -16,21 +16,9 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import find_row, make_unknown_variable, make_variable, text_of
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.files import count_sources
+from planproof_engine.analysis.script import tables
 from planproof_engine.analysis.script.immediate import execute
 from planproof_engine.analysis.script.routines import declare
-from planproof_engine.analysis.script.tables import (
-    Columns,
-    Known,
-    add,
-    change_columns,
-    create_like,
-    create_table,
-    forget,
-    forget_made,
-    full_name,
-    rename,
-    resolve_name,
-)
 from planproof_engine.analysis.script.views import View, find_broken
 from planproof_engine.catalog import UNKNOWN, Catalog, Relation, join_name, split_name
 from planproof_engine.conf import Conf
@@ -50,7 +38,7 @@ from planproof_engine.types.ddl import from_json
 
 
 def apply(
-    setup: Iterable[str], relations: Mapping[str, Columns], conf: Conf, registry: Registry | None = None
+    setup: Iterable[str], relations: Mapping[str, tables.Columns], conf: Conf, registry: Registry | None = None
 ) -> Environment:
     """The environment after the statements of `setup`.
 
@@ -71,7 +59,7 @@ def apply(
     return evolve(env, broken=find_broken(env.views.values(), env)) if changed and env.views else env
 
 
-def _run(statement: str, env: Environment, known: Known) -> Environment:
+def _run(statement: str, env: Environment, known: tables.Known) -> Environment:
     text = substitute(statement, env.settings)
     try:
         tree = parse_statement(text, env.conf)
@@ -80,10 +68,10 @@ def _run(statement: str, env: Environment, known: Known) -> Environment:
     except AnalysisError:
         return env  # Spark refuses it: all stays as it is.
     except Unknown:
-        return forget_made(text, env)  # `relations` says what it made; else a query that uses that is `Unknown`.
+        return tables.forget_made(text, env)  # `relations` says what it made; else a query that uses that is `Unknown`.
 
 
-def _report(name: str, columns: Columns, env: Environment) -> None:
+def _report(name: str, columns: tables.Columns, env: Environment) -> None:
     """Takes over what the live catalog reports of a relation."""
     stood = env.catalog.find(split_name(name))
     kind = stood.kind if stood is not None and stood.kind != UNKNOWN else "table"
@@ -92,7 +80,7 @@ def _report(name: str, columns: Columns, env: Environment) -> None:
         typed = [(str(n), _take_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
     except dt.TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
-    env.catalog.add(stood.name if stood is not None else full_name(split_name(name), env), typed, kind=kind)
+    env.catalog.add(stood.name if stood is not None else tables.full_name(split_name(name), env), typed, kind=kind)
 
 
 def _take_flags(form: Any, inferred: dt.DataType | None) -> dt.DataType:
@@ -108,33 +96,33 @@ def _take_flags(form: Any, inferred: dt.DataType | None) -> dt.DataType:
     return reported
 
 
-def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
+def _set_conf(node: c.SetConf, env: Environment, known: tables.Known) -> Environment:
     if not node.key or node.value is None:
         return env
     settings = {**(env.settings or {}), node.key: node.value}
     return evolve(env, conf=env.conf.with_setting(node.key, node.value), settings=settings)
 
 
-def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
+def _reset_conf(node: c.ResetConf, env: Environment, known: tables.Known) -> Environment:
     if node.key is None:
         return evolve(env, settings={}, conf=evolve(Conf.of(env.conf.spark), databricks=env.conf.databricks))
     settings = {k: v for k, v in (env.settings or {}).items() if k != node.key}
     return evolve(env, settings=settings, conf=env.conf.reset(node.key))
 
 
-def _set_time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
+def _set_time_zone(node: c.SetTimeZone, env: Environment, known: tables.Known) -> Environment:
     if isinstance(node.zone, q.Literal):
         return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", node.zone.text))
     raise Unknown("SET TIME ZONE by an interval")
 
 
-def _use(node: c.Use, env: Environment, known: Known) -> Environment:
+def _use(node: c.Use, env: Environment, known: tables.Known) -> Environment:
     if not node.catalog:
-        env.catalog.namespace = tuple(p.lower() for p in resolve_name(node.name, env))
+        env.catalog.namespace = tuple(p.lower() for p in tables.resolve_name(node.name, env))
     return env
 
 
-def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
+def _declare(node: c.DeclareVariable, env: Environment, known: tables.Known) -> Environment:
     ctx = Context(env, Scope(()))
     value = bind(node.default, ctx) if node.default is not None else Literal(None, dt.VOID, "NULL")
     target = node.type.data_type if node.type is not None else value.type
@@ -150,7 +138,7 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
     return evolve(env, variables=variables)
 
 
-def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
+def _set_variable(node: c.SetVariable, env: Environment, known: tables.Known) -> Environment:
     for assignment in node.assignments:
         env = _assign([assignment.left], env, partial(_bind_one, assignment.right))
     query = node.query
@@ -161,7 +149,7 @@ def _bind_one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
     return (bind(value, Context(env, Scope(()))),)
 
 
-def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Environment:
+def _execute(node: c.ExecuteImmediate, env: Environment, known: tables.Known) -> Environment:
     if not (node.into or node.arguments):
         return _run(text_of(node.text, Context(env, Scope(())), "EXECUTE IMMEDIATE of a computed text"), env, known)
 
@@ -194,8 +182,8 @@ def _assign(targets: Sequence[q.Node], env: Environment, values: Values) -> Envi
     return evolve(env, variables=variables)
 
 
-def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
-    parts = resolve_name(node.name, env)
+def _create_view(node: c.CreateView, env: Environment, known: tables.Known) -> Environment:
+    parts = tables.resolve_name(node.name, env)
     names = [i.text for i in node.columns]
     if node.global_:
         parts = ("global_temp", *parts[-1:])
@@ -209,9 +197,9 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
     except (AnalysisError, Unknown) as error:
         reported = known.get(parts[-1].lower())
         if reported is not None:
-            add(name, reported, kind, env)
+            tables.add(name, reported, kind, env)
         elif isinstance(error, Unknown):
-            return forget(name, env)
+            return tables.forget(name, env)
         return env
     if names and len(names) != len(plan.output):
         return env
@@ -239,8 +227,8 @@ def _is_kept(name: str, node: c.CreateView, env: Environment) -> bool:
     return found is not None and (not node.replace or found.kind == "table")
 
 
-def _alter_view(node: c.AlterView, env: Environment, known: Known) -> Environment:
-    found = env.catalog.find(resolve_name(node.name, env))
+def _alter_view(node: c.AlterView, env: Environment, known: tables.Known) -> Environment:
+    found = env.catalog.find(tables.resolve_name(node.name, env))
     if found is None or found.kind == "table":
         return env
     view = env.views.get(found.name)
@@ -252,21 +240,21 @@ def _alter_view(node: c.AlterView, env: Environment, known: Known) -> Environmen
     return _create_view(c.CreateView(name, node.query, replace=True, temporary=temporary), env, known)
 
 
-def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
+def _create_view_using(node: c.CreateViewUsing, env: Environment, known: tables.Known) -> Environment:
     """A temporary view of files: its columns are those that it declares, or those that are reported."""
-    parts = resolve_name(node.name, env)
+    parts = tables.resolve_name(node.name, env)
     kind = "view" if node.global_ else "temporary view"
     declared = [(d.name.text, d.type.data_type.simple, True) for d in node.columns if d.type is not None]
     columns = known.get(parts[-1].lower(), declared)
     if columns:
-        add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
+        tables.add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
     return env
 
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
     if kind == "temporary view" or parts[0] == "global_temp":
         return join_name(p.lower() for p in parts)
-    return full_name(parts, env)
+    return tables.full_name(parts, env)
 
 
 def _register(name: str, plan: Plan, names: list[str], kind: str, env: Environment) -> None:
@@ -277,22 +265,22 @@ def _register(name: str, plan: Plan, names: list[str], kind: str, env: Environme
     env.catalog.put(Relation(name, LogicalSchema(fields), kind))
 
 
-def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
+def _drop(node: c.Drop, env: Environment, known: tables.Known) -> Environment:
     if node.kind in ("TABLE", "VIEW"):
-        parts = resolve_name(node.name, env)
-        names = (join_name(p.lower() for p in parts), full_name(parts, env))
+        parts = tables.resolve_name(node.name, env)
+        names = (join_name(p.lower() for p in parts), tables.full_name(parts, env))
         return _drop_relations([name for name in names if env.catalog.holds(name)][:1], env)
     if node.kind == "SCHEMA":
-        schema = split_name(full_name((*resolve_name(node.name, env), ""), env))[:-1]
+        schema = split_name(tables.full_name((*tables.resolve_name(node.name, env), ""), env))[:-1]
         inside = [name for name in env.catalog.names if split_name(name)[:-1] == schema]
         return _drop_relations(inside, env) if node.cascade else env
     if node.kind == "FUNCTION":
-        name = ".".join(resolve_name(node.name, env)).lower()
+        name = ".".join(tables.resolve_name(node.name, env)).lower()
         return evolve(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
     if node.kind == "VARIABLE":
-        name = resolve_name(node.name, env)[-1].lower()
+        name = tables.resolve_name(node.name, env)[-1].lower()
         return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
 
@@ -303,11 +291,11 @@ def _drop_relations(names: Sequence[str], env: Environment) -> Environment:
     return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
 
 
-def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
+def _create_function(node: c.CreateFunction, env: Environment, known: tables.Known) -> Environment:
     return evolve(env, functions=declare(node, env.text, env))
 
 
-_STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
+_STATEMENTS: dict[type, Callable[[Any, Environment, tables.Known], Environment]] = {
     c.SetConf: _set_conf,
     c.ResetConf: _reset_conf,
     c.SetTimeZone: _set_time_zone,
@@ -318,10 +306,10 @@ _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
     c.CreateView: _create_view,
     c.CreateViewUsing: _create_view_using,
     c.AlterView: _alter_view,
-    c.CreateTable: create_table,
-    c.CreateTableLike: create_like,
-    c.ChangeColumns: change_columns,
-    c.Rename: rename,
+    c.CreateTable: tables.create_table,
+    c.CreateTableLike: tables.create_like,
+    c.ChangeColumns: tables.change_columns,
+    c.Rename: tables.rename,
     c.Drop: _drop,
     c.CreateFunction: _create_function,
 }

@@ -152,5 +152,6 @@ def find_sides(condition: x.Expr, operators: Sequence[str] = (">", ">=")) -> tup
 
 
 def list_windows(node: p.Plan) -> Iterator[x.Window]:
+    """The window functions that a node computes."""
     for top in node.expressions if isinstance(node, (p.Project, p.Aggregate)) else ():
         yield from (e for e in top.walk() if isinstance(e, x.Window))

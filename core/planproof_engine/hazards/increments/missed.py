@@ -14,6 +14,7 @@ from planproof_engine.logical import nodes as p
 
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """Rows that no run reads."""
     condition = delta.condition
     if any(isinstance(e, x.Exists) and inc.is_own(e.plan) and not _looks_out(e.plan) for e in condition.walk()):
         said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
