@@ -36,10 +36,22 @@ MODELS = {
         select at{% for n in [1, 2] %}, id + {{ n }} as n{{ n }}{% endfor %} from {{ ref('events') }}
         {% if not is_incremental() %} where true {% else %} where at > (select max(at) from {{ this }}) {% endif %}
         """,
+    "by_names": """
+        {{ config(materialized='incremental') }}
+        {% set reached %}(select coalesce(max(at), timestamp'1900-01-01') from {{ this }}){% endset %}
+        {% set where = 'where at > ' ~ reached %}
+        select id, at from {{ ref('events') }} {{ where if is_incremental() else 'where true' }}
+        and id > {{ 1 if is_incremental() else 0 }}
+        """,
+    "by_a_variable": """
+        {{ config(materialized='incremental') }}
+        select id, at from {{ ref('events') }}
+        {% if is_incremental() and var('by_delta', true) %} where at > (select max(at) from {{ this }}) {% endif %}
+        """,
 }
 ASKING = """
     {{ config(materialized='incremental') }}
-    {% if is_incremental() and var('more', true) %} select 1 as id {% else %} select 2 as id {% endif %}
+    {% if is_incremental() and target.name == 'x' %} select 1 as id {% else %} select 2 as id {% endif %}
     """
 
 

@@ -75,7 +75,7 @@ class _Reader:
 
     relations: Mapping[str, str]
     is_later: bool
-    names: dict[str, _Piece] = field(default_factory=dict)
+    names: dict[str, list[_Piece]] = field(default_factory=dict)
 
     def read_pieces(self, body: list[nodes.Node]) -> Iterator[_Piece]:
         for node in body:
@@ -84,7 +84,7 @@ class _Reader:
     def _read_node(self, node: nodes.Node) -> Iterator[_Piece]:
         if isinstance(node, nodes.Output):
             for child in node.nodes:
-                yield child.data if isinstance(child, nodes.TemplateData) else self._read_expression(child)
+                yield from [child.data] if isinstance(child, nodes.TemplateData) else self._read_expression(child)
         elif isinstance(node, nodes.If) and _is_run_dependent(node.test):
             taken = self._is_true(node.test)
             if node.elif_:
@@ -93,7 +93,7 @@ class _Reader:
         elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
             self.names[node.target.name] = self._read_expression(node.node)
         elif isinstance(node, nodes.AssignBlock) and isinstance(node.target, nodes.Name):
-            self.names[node.target.name] = _join_texts(list(self.read_pieces(node.body)))
+            self.names[node.target.name] = list(self.read_pieces(node.body))
         elif not isinstance(node, nodes.ExprStmt):
             if _is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
                 raise _Unread
@@ -113,19 +113,25 @@ class _Reader:
                 return bool(default[0])  # A project that sets it is one whose text comes out otherwise.
         raise _Unread
 
-    def _read_expression(self, expr: nodes.Node) -> _Piece:
+    def _read_expression(self, expr: nodes.Node) -> list[_Piece]:
+        if isinstance(expr, nodes.Concat):
+            return [piece for part in expr.nodes for piece in self._read_expression(part)]
+        if isinstance(expr, nodes.CondExpr) and _is_run_dependent(expr.test):
+            taken = expr.expr1 if self._is_true(expr.test) else expr.expr2
+            return self._read_expression(taken) if taken is not None else []
         if _is_run_dependent(expr):
             raise _Unread
         if isinstance(expr, nodes.Const):
-            return str(expr.value)
+            return [str(expr.value)]
         if isinstance(expr, nodes.Name):
             own = self.relations["this"] if expr.name == "this" else None
-            return self.names.get(expr.name) or _Blank(expr.name, own)
+            found = self.names.get(expr.name)
+            return found if found is not None else [_Blank(expr.name, own)]
         if isinstance(expr, nodes.Call) and isinstance(expr.node, nodes.Name):
-            return self._read_call(expr.node.name, expr)
+            return [self._read_call(expr.node.name, expr)]
         if any(name.name in self.names for name in expr.find_all(nodes.Name)):
             raise _Unread
-        return _Blank(repr(expr))
+        return [_Blank(repr(expr))]
 
     def _read_call(self, name: str, call: nodes.Call) -> _Piece:
         given = [arg.value for arg in call.args if isinstance(arg, nodes.Const)]
@@ -159,12 +165,6 @@ def _join_pieces(pieces: Iterable[_Piece]) -> list[_Piece]:
         end = found[at]
         found[at] = trimmed(end) if isinstance(end, str) else end
     return [piece for piece in found if piece != ""]
-
-
-def _join_texts(pieces: list[_Piece]) -> _Piece:
-    if not all(isinstance(piece, str) for piece in pieces):
-        raise _Unread
-    return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
 def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:

@@ -41,9 +41,9 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
 
 def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str) -> Iterator[Delta]:
     if isinstance(later, p.Filter):
-        known = {_shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
-        extra = [c for c in x.conjuncts(later.condition) if _shape(c) not in known]
-        lost = known - {_shape(c) for c in x.conjuncts(later.condition)}
+        known = {shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
+        extra = [c for c in x.conjuncts(later.condition) if shape(c) not in known]
+        lost = known - {shape(c) for c in x.conjuncts(later.condition)}
         if lost and not _narrows_one_way(first, lost, extra):
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
@@ -66,8 +66,8 @@ def _narrows_one_way(first: p.Plan, lost: set[str], extra: list[x.Expr]) -> bool
     """Whether the one condition that is lost came back with one of its ways narrowed: `a OR b` as `a OR b AND c`."""
     if not isinstance(first, p.Filter) or len(lost) != 1 or len(extra) != 1:
         return False
-    before = next(c for c in x.conjuncts(first.condition) if _shape(c) in lost)
-    ways = [[{_shape(c) for c in x.conjuncts(way)} for way in alternatives(one)] for one in (before, extra[0])]
+    before = next(c for c in x.conjuncts(first.condition) if shape(c) in lost)
+    ways = [[{shape(c) for c in x.conjuncts(way)} for way in alternatives(one)] for one in (before, extra[0])]
     changed = [(ours, theirs) for ours, theirs in zip(*ways) if ours != theirs]
     return len(ways[0]) == len(ways[1]) > 1 and len(changed) == 1 and changed[0][0] < changed[0][1]
 
@@ -96,12 +96,13 @@ def _is_one_row(plan: p.Plan) -> bool:
 
 def _own_values(node: p.Plan) -> tuple[object, ...]:
     """What a node says by itself, without its children."""
-    said: list[object] = [_shape(e) for e in node.expressions]
+    said: list[object] = [shape(e) for e in node.expressions]
     said += [getattr(node, name, None) for name in ("relation", "kind", "all", "what", "natural", "name")]
     return (*said, len(node.children))
 
 
-def _shape(expr: x.Expr) -> str:
+def shape(expr: x.Expr) -> str:
+    """What an expression and its subqueries say: the same for two that say the same."""
     inner = [show(e.plan) for e in expr.walk() if isinstance(e, x.Subquery)]
     return "\n".join([pretty(expr), *inner])
 
@@ -162,10 +163,19 @@ def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
     """Whether an expression is the inner one, but for NULL and its type."""
     if expr is inner:
         return True
+    if isinstance(expr, x.Cast) and _loses(expr.child.type, expr.type):
+        return False
     if isinstance(expr, (x.Cast, x.Alias)):
         return is_kept(expr.child, inner)
     handed = expr.function.traits.hands_on(len(expr.args)) if isinstance(expr, x.Call) else ()
     return isinstance(expr, x.Call) and any(is_kept(expr.args[place], inner) for place in handed)
+
+
+def _loses(given: dt.DataType, wanted: dt.DataType) -> bool:
+    """Whether a cast cuts a part of the value off: the hours of a time, the fraction of a number."""
+    is_time = given in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+    is_fraction = given in (dt.DOUBLE, dt.FLOAT) or (isinstance(given, dt.Decimal) and given.scale > 0)
+    return (is_time and wanted == dt.DATE) or ((is_time or is_fraction) and dt.is_integral(wanted))
 
 
 def is_strict(expr: x.Expr, inner: x.Expr) -> bool:

@@ -66,7 +66,22 @@ class Increment:
         """What an inner join holds equal to an expression."""
         joins = [n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind in (p.INNER, p.LEFT_SEMI)]
         pairs = [sides for join in joins for sides in list_pairs(join) if len(sides) == 2]
-        return {self.text(a): self.text(b) for one in pairs for a, b in (one, one[::-1])}
+        return {self.text(a): self.text(b) for one in pairs for a, b in (one, one[::-1])} | self._equal_on_the_left
+
+    @property
+    def _equal_on_the_left(self) -> dict[str, str]:
+        """What a LEFT JOIN holds equal of its right side's rows, where both sides are filtered by it alike."""
+        asked: dict[str, set[str]] = {}
+        for operator, row, bound in (s for d in self.deltas if (s := find_sides(d.condition)) is not None):
+            asked.setdefault(self.text(row), set()).add(f"{operator} {filters.shape(bound)}")
+        found = dict[str, str]()
+        for join in (n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind == p.LEFT):
+            right = {c.id for c in join.right.output}
+            for one in (sides for sides in list_pairs(join) if len(sides) == 2):
+                near, far = one if isinstance(one[1], x.Column) and one[1].id in right else one[::-1]
+                if asked.get(self.text(far)) and asked.get(self.text(far)) == asked.get(self.text(near)):
+                    found[self.text(far)] = self.text(near)
+        return found
 
     def is_own(self, plan: p.Plan) -> bool:
         """Whether a plan reads the model's own table."""

@@ -36,30 +36,43 @@ def suspect_computed(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion
     if isinstance(delta.condition, x.Literal):
         return
     for at, node in enumerate(delta.over):
-        what = _describe_computation(inc, node, delta, delta.over[at + 1 :])
+        what = _describe_computation(inc, node, delta, at)
         if what is not None:
             said = f"{what} sees only these rows, and not the others that belong with them"
             yield inc.make_suspicion("PP141", delta, said)
             return
 
 
-def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, below: tuple[p.Plan, ...]) -> str | None:
+def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, at: int) -> str | None:
+    below = delta.over[at + 1 :]
     if _is_distinct(node):
         columns = inc.texts(node.output)
         whole = inc.written.strategy != "append" or inc.covers(delta, columns) or _takes_new_keys(inc, columns)
         return None if whole else "DISTINCT"
     if isinstance(node, p.Aggregate):
         sets = node.grouping_sets
-        shared = [g for at, g in enumerate(node.groups) if sets is None or all(at in one for one in sets)]
+        shared = [g for place, g in enumerate(node.groups) if sets is None or all(place in one for one in sets)]
         whole = comes_whole(inc, delta, below, shared) or _takes_new_keys(inc, inc.all_texts(shared))
         if not shared or not (whole or _takes_latest(inc, node, delta)):
             return "an aggregate"
     for window in list_windows(node):
         keys = inc.all_texts(window.partition)
         whole = comes_whole(inc, delta, below, window.partition) or _takes_new_keys(inc, keys)
+        if _is_padded(inc, window, delta, at):
+            continue
         if not keys or not (whole or _ranks_a_key(inc, window)):
             return "a window"
     return None
+
+
+def _is_padded(inc: Increment, window: x.Window, delta: filters.Delta, at: int) -> bool:
+    """Whether a window looks back only so far, and a filter over it leaves out the rows at the edge."""
+    made, sides = window.call, find_sides(delta.condition)
+    is_near = "PRECEDING" in window.frame and "UNBOUNDED" not in window.frame
+    is_near = is_near or (isinstance(made, x.Call) and made.function.name == "lag")
+    over = (d for d in inc.deltas if len(d.over) <= at and d.over == delta.over[: len(d.over)])
+    others = [found for d in over if (found := find_sides(d.condition)) is not None]
+    return is_near and sides is not None and any(inc.text(o[1]) == inc.text(sides[1]) for o in others)
 
 
 def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -130,4 +143,10 @@ def _takes_latest(inc: Increment, node: p.Aggregate, delta: filters.Delta) -> bo
         return False
     row = inc.text(filters.drop_casts(sides[1]))
     calls = [e for item in node.items for e in item.walk() if x.is_aggregate(e)]
-    return all(e.function.name in ("max", "max_by") and row in inc.all_texts(e.args[-1:]) for e in calls)
+    return all(e.function.name in ("max", "max_by") and row in inc.all_texts(_find_first(e.args[-1])) for e in calls)
+
+
+def _find_first(expr: x.Expr) -> tuple[x.Expr, ...]:
+    """What is compared first: a struct's first field."""
+    fields = x.struct_values(expr)
+    return fields[:1] if fields else (expr,)

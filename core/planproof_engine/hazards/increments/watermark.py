@@ -73,8 +73,11 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
 
 def _is_part(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
     """Whether the table stores a part of the row's value, such as its day."""
-    cut = units.find_cut(inc.definitions.of(stored[0])) if len(stored) == 1 else None
-    return cut is not None and inc.text(cut[1]) == inc.text(row)
+    made = inc.definitions.of(stored[0]) if len(stored) == 1 else row
+    if isinstance(made, x.Call) and made.function.name == "date_trunc":
+        return inc.text(made.args[1]) == inc.text(row)  # Of seconds, too.
+    cut = units.find_cut(made)
+    return made is not row and cut is not None and inc.text(cut[1]) == inc.text(row)
 
 
 def _is_of_another(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
