@@ -154,6 +154,16 @@ def test_infer_reads_a_file_of_others_or_refuses_it(
     said("infer")
 
 
+@pytest.mark.parametrize("text", ["models: 5\n", "#" * 2**25, "models: &m [*m]\n"])
+def test_a_file_of_others_keeps_infer_from_no_other_file(text: str, home: Path, dbt_manifest: Any) -> None:
+    (home / "models/m.yml").write_text(text)
+    nodes = {name: {"sql": "select 1 as id", "patch_path": f"shop://models/{name}.yml"} for name in ("m", "n")}
+    write(home / "target/manifest.json", dbt_manifest(nodes))
+    assert "left out m: " in said("infer")
+    assert (home / "models/m.yml").read_text() == text
+    assert "data_type: int" in (home / "models/n.yml").read_text()
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
