@@ -162,3 +162,16 @@ def test_a_path_of_a_selector_begins_at_the_project(said: Any, home: Path, monke
     monkeypatch.chdir(home.parent)
     (home / "selectors.yml").write_text(default("{method: path, value: 'models/*.sql'}"))
     assert "shop.healthy" in said("check", "--no-cache", "--project-dir", "shop")[1]
+
+
+def test_each_form_says_that_a_default_selector_chose(said: Any, home: Path) -> None:
+    """A check of one model of two once looked like a check of all."""
+    forms = ("github", "markdown", "sarif", "junit", "text", "html", "json")
+    words = [word for name in forms for word in ("--format", name, "-o", f"report.{name}")]
+    assert said("check", "--no-cache", *words)[0] == 0
+    for name in forms:
+        text = (home / f"report.{name}").read_text().replace("&#39;", "'")
+        assert "selected by 'x', the default selector of selectors" in text, name
+    first, *rest = (home / "report.github").read_text().splitlines()
+    assert first == "::notice title=planproof::selected by 'x', the default selector of selectors.yml"
+    assert not [line for line in rest if line.startswith("::")], "by what rules was checked is no notice"
