@@ -24,8 +24,10 @@ from planproof_engine.budget import OverBudget, bounded
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened. They may select nothing."""
-_READ = dict.fromkeys(("dbt_project.yml", "dependencies.yml", "packages.yml", "selectors.yml"), load_own)
-_READ["profiles.yml"] = load_profiles
+_READ: Mapping[str, Callable[[Path], Any]] = {
+    **dict.fromkeys(("dbt_project.yml", "dependencies.yml", "packages.yml", "selectors.yml"), load_own),
+    "profiles.yml": load_profiles,
+}
 """What dbt reads of a project to select from its manifest, and how planproof reads it."""
 _SECONDS, _BYTES = 120.0, 2**33
 """What a selection may cost: dbt's form of a manifest of ten thousand models takes a tenth of both."""
