@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from dbt_planproof.selectors import find_selector, list_parts, refuse_outside
 from planproof.project.compiler import Compiler, Selection
-from planproof.project.contracts import load_file
-from planproof.project.reads import LARGEST, ProjectError, read_content
+from planproof.project.contracts import load_own
+from planproof.project.profile import load_profiles
+from planproof.project.reads import LARGEST, ProjectError
 from planproof.project.target_folder import target_folder
 from planproof.regular import read_regular
+from planproof_engine.budget import OverBudget, bounded
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened. They may select nothing."""
-_READ = ("dbt_project.yml", "dependencies.yml", "packages.yml", "profiles.yml", "selectors.yml")
-"""What dbt reads of a project to select from its manifest."""
+_READ: Mapping[str, Callable[[Path], Any]] = {
+    **dict.fromkeys(("dbt_project.yml", "dependencies.yml", "packages.yml", "selectors.yml"), load_own),
+    "profiles.yml": load_profiles,
+}
+"""What dbt reads of a project to select from its manifest, and how planproof reads it."""
+_SECONDS, _BYTES = 120.0, 2**33
+"""What a selection may cost: dbt's form of a manifest of ten thousand models takes a tenth of both."""
 
 
 def select_nodes(
@@ -37,25 +46,34 @@ def select_nodes(
     Raises `ProjectError` for what dbt cannot read, and for a selector that names nothing.
     """
     try:
-        _refuse_bombs(project_dir or Path())
-        with _set_flags(project_dir):
+        _refuse_unsound(project_dir or Path())
+        with bounded(_SECONDS, _BYTES), _set_flags(project_dir):
             return _choose(manifest, project_dir, select, exclude, selector, state)
     except ProjectError:
         raise
+    except OverBudget as over:
+        raise ProjectError(f"dbt's selection takes more {over} than planproof spends; use --select NAME") from None
     except Exception as error:  # What dbt raises over a file of others is not one class.
-        said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
+        said, lacks = _describe_error(error), state is None and "comparison manifest" in str(error)
         what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
         raise ProjectError(f"dbt's selection: {said}{what}") from error
 
 
-def _refuse_bombs(home: Path) -> None:
-    """dbt reads these files whole, whatever they are: a link to a device fills the memory, and aliases of aliases take
-    for ever. Raises OSError and `ProjectError`."""
-    for name in _READ:
+def _refuse_unsound(home: Path) -> None:
+    """dbt reads these files whole, whatever they are and wherever a link leads: a device fills the memory, aliases of
+    aliases take for ever, and of what is no YAML it quotes lines. Raises `ProjectError`."""
+    for name, load in _READ.items():
         if (home / name).exists():
-            read_content(home / name)
-    if (home / "selectors.yml").exists():
-        load_file(home / "selectors.yml")
+            load(home / name)
+
+
+def _describe_error(error: Exception) -> str:
+    """What dbt says. Of YAML that it cannot read it quotes lines: that is another file than planproof read."""
+    import yaml
+
+    if isinstance(error.__cause__ or error.__context__, yaml.YAMLError):
+        return "a file of the project is no YAML any more"
+    return " ".join(str(error).split())
 
 
 def _choose(
@@ -75,12 +93,16 @@ def _choose(
     parts = [(word, _make_criteria(word)) for word in (*select, *exclude)]
     for word, criteria in parts:
         for part in criteria:
+            refuse_outside(project_dir, f"selector {word!r}", part)
             _refuse_unmatched(nodes, word, part)
-    wanted = [_make_spec(word) for word in select] or [
-        _find_selector(project_dir, selector) if selector else _make_spec("fqn:*")
-    ]
+    named = find_selector(project_dir, selector) if selector else None
+    given = [] if named is None else list(list_parts(named))
+    for part in given:
+        refuse_outside(project_dir, f"the selector {selector!r} of selectors.yml", part)
+    wanted = [_make_spec(word) for word in select] or [_make_spec("fqn:*") if named is None else named]
     spec = SelectionDifference([SelectionUnion(wanted), SelectionUnion([_make_spec(word) for word in exclude])])
-    asked = selector is not None or any(part.method in MAY_BE_EMPTY for _, criteria in parts for part in criteria)
+    given += [part for _, criteria in parts for part in criteria]
+    asked = any(part.method in MAY_BE_EMPTY for part in given)
     return Selection(frozenset(nodes.select_nodes(spec, warn_on_no_nodes=False)[0]), asked)
 
 
@@ -100,17 +122,6 @@ def _refuse_unmatched(nodes: Any, word: str, part: Any) -> None:
     found = nodes.select_included(set(nodes.graph.nodes()), part)
     if not found and part.method not in MAY_BE_EMPTY:
         raise ProjectError(f"selector {word!r}: {part.raw!r} names nothing in the project")
-
-
-def _find_selector(project_dir: Path | None, name: str) -> Any:
-    from dbt.config.selectors import selector_config_from_data, selector_data_from_root
-
-    if project_dir is None:
-        raise ProjectError(f"--selector {name}: a manifest alone has no selectors.yml; give the project's directory")
-    known = selector_config_from_data(selector_data_from_root(str(project_dir)) or {})
-    if name not in known:
-        raise ProjectError(f"--selector {name}: {project_dir}/selectors.yml defines: {', '.join(known) or 'none'}")
-    return known[name]["definition"]
 
 
 def _load_manifest(form: Mapping[str, Any]) -> Any:
@@ -143,17 +154,20 @@ def _load_previous(state: Path | None, project_dir: Path | None) -> Any:
 
 @contextmanager
 def _set_flags(project_dir: Path | None) -> Iterator[None]:
-    """Within the block dbt's flags are those of the project; what compares states asks them."""
+    """Within the block dbt's flags are those of the project, as what compares states asks, and its paths begin at the
+    project's folder."""
     from argparse import Namespace
 
     from dbt import flags
     from dbt.config.project import read_project_flags
+    from dbt_common.events.contextvars import task_contextvars
 
     before = flags.get_flags()  # type: ignore[no-untyped-call]
     where = str(project_dir or Path())
     flags.set_from_args(Namespace(), read_project_flags(where, where))
     try:
-        yield
+        with task_contextvars(project_root=os.path.realpath(where)):
+            yield
     finally:
         flags.set_flags(before)  # type: ignore[no-untyped-call]
 

@@ -131,12 +131,14 @@ def test_what_is_no_selectors_yml_is_refused(text: bytes, home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["selectors.yml", "packages.yml", "dependencies.yml", "profiles.yml"])
-@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")])
-def test_dbt_reads_no_pipe_to_select(made: Callable[[Path], None], name: str, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("made", "why"), [(os.mkfifo, "is no regular file"), (lambda at: at.symlink_to("/dev/zero"), "lies outside of")]
+)
+def test_dbt_reads_no_pipe_to_select(made: Callable[[Path], None], why: str, name: str, home: Path) -> None:
     pytest.importorskip("dbt.cli.main")
     (home / name).unlink(missing_ok=True)
     made(home / name)
-    assert f"{name} is no regular file" in said("check", "--selector", "x").replace("\n", "")
+    assert f"{name} {why}" in said("check", "--selector", "x").replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["a: &a {<<: *a}\n", "models: &m [*m]\n", "models: 5\n", "#" * 10**6])
@@ -150,6 +152,16 @@ def test_infer_reads_a_file_of_others_or_refuses_it(
         dbt_manifest({"m": {"sql": "select 1 as id", "patch_path": "shop://models/m.yml"}}),
     )
     said("infer")
+
+
+@pytest.mark.parametrize("text", ["models: 5\n", "#" * 2**25, "models: &m [*m]\n"])
+def test_a_file_of_others_keeps_infer_from_no_other_file(text: str, home: Path, dbt_manifest: Any) -> None:
+    (home / "models/m.yml").write_text(text)
+    nodes = {name: {"sql": "select 1 as id", "patch_path": f"shop://models/{name}.yml"} for name in ("m", "n")}
+    write(home / "target/manifest.json", dbt_manifest(nodes))
+    assert "left out m: " in said("infer")
+    assert (home / "models/m.yml").read_text() == text
+    assert "data_type: int" in (home / "models/n.yml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,15 @@ COMPILED = rendered(
 
 
 @pytest.fixture
-def node(tmp_path):
+def node(tmp_path, monkeypatch):
+    """A node of the project in this folder."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "m.sql").write_text(TEMPLATE)
     return {
         "raw_code": TEMPLATE.strip(),
         "compiled_code": COMPILED,
         "original_file_path": "m.sql",
         "compiled_path": "target/compiled/m.sql",
-        "root_path": str(tmp_path),
     }
 
 
@@ -67,7 +68,7 @@ def at(node, text, nth=1):
     start = -1
     for _ in range(nth):
         start = COMPILED.index(text, start + 1)
-    return str(TemplateMap.of(node).locate(place(COMPILED, start)))
+    return str(TemplateMap.of(node, ".").locate(place(COMPILED, start)))
 
 
 def test_equal_lines_that_occur_once(node):
@@ -107,7 +108,7 @@ def test_what_is_not_sure_keeps_its_place_in_the_compiled_file(tmp_path):
 
 
 def test_every_character_that_is_not_doubted_is_the_template_s(node):
-    template, mapped = TEMPLATE.split("\n"), TemplateMap.of(node)
+    template, mapped = TEMPLATE.split("\n"), TemplateMap.of(node, ".")
     sure = 0
     for offset, character in enumerate(COMPILED):
         found = mapped.locate(place(COMPILED, offset))
@@ -130,8 +131,8 @@ def test_a_file_that_changed_since_the_compile_is_not_trusted(node, tmp_path):
     assert at(node, "with a as") == "target/compiled/m.sql:2:1"
 
 
-def test_without_the_file_no_line_is_guessed(node):
-    del node["root_path"]
+def test_without_the_file_no_line_is_guessed(node, tmp_path):
+    (tmp_path / "m.sql").unlink()
     assert at(node, "with a as") == "target/compiled/m.sql:2:1"
 
 
@@ -157,7 +158,7 @@ def report(sql, *origins):
 
 def test_a_report_is_moved_once_and_quotes_its_lines(node):
     start = COMPILED.index("b.y")
-    moved = relocate(report(COMPILED, place(COMPILED, start), None), node)
+    moved = relocate(report(COMPILED, place(COMPILED, start), None), node, ".")
     assert [str(f.origin) for f in moved.findings] == ["m.sql:19:14", "None"]
     assert moved.details.lines == {"m.sql:19": "select a.id, b.y"}
     assert relocate(moved, node) is moved
@@ -166,7 +167,7 @@ def test_a_report_is_moved_once_and_quotes_its_lines(node):
 def test_what_was_put_around_the_compiled_text_is_nobodys(node):
     wrapped = f"select `y`, `id` from (\n{COMPILED.strip()}\n) as model_subq"
     inside = Origin(wrapped[: wrapped.index("b.y")].count("\n") + 1, 14, "m.sql")
-    moved = relocate(report(wrapped, inside, Origin(1, 9, "m.sql")), node)
+    moved = relocate(report(wrapped, inside, Origin(1, 9, "m.sql")), node, ".")
     assert [str(f.origin) for f in moved.findings] == ["m.sql:19:14", "None"]
 
 

@@ -146,12 +146,12 @@ def test_a_wrong_type_is_violated_at_its_place(check, tmp_path):
             "mart": {
                 "sql": "select\n  id,\n  cast(amount as double) as amount\nfrom raw.orders",
                 "raw_code": "select\n  id,\n  cast(amount as double) as amount\nfrom {{ x }}",
-                "root_path": str(tmp_path),
                 "parents": ["raw.orders"],
                 "contract": True,
                 "columns": {"id": ID, "amount": "decimal(12,2)"},
             }
-        }
+        },
+        directory=tmp_path,
     )
     (finding,) = reports["mart"].of(Verdict.VIOLATED)
     assert (finding.code, finding.promised, finding.found) == ("PP504", "decimal(12,2)", "double")

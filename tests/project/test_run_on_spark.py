@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planproof.guard import Guard
@@ -36,7 +38,6 @@ def shop(dbt_manifest, database, tmp_path):
                 "contract": True,
                 "columns": {"id": "bigint", "total": {"data_type": "int", "constraints": NOT_NULL}},
                 "config": {"meta": {"planproof": meta}},
-                "root_path": str(tmp_path),
             },
             "child": {"sql": f"select sum(total) as s from {database}.mart", "parents": ["mart"]},
         }
@@ -52,7 +53,7 @@ def shop(dbt_manifest, database, tmp_path):
                 "depends_on": {"nodes": [f"model.shop.{parent}" for parent in parents]},
                 "original_file_path": f"tests/{name}.sql",
             }
-        return read_project(manifest)
+        return replace(read_project(manifest), directory=tmp_path)
 
     return build
 

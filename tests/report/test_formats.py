@@ -217,3 +217,21 @@ def test_the_prefix_is_the_projects_folder_in_its_repository(tmp_path) -> None:
     (tmp_path / "repo/etl/dbt").mkdir(parents=True)
     assert prefix_of(tmp_path / "repo/etl/dbt") == "etl/dbt/"
     assert prefix_of(tmp_path / "repo") == ""
+
+
+def test_the_remarks_on_the_project_stand_in_each_form() -> None:
+    official = pytest.importorskip("pydantic_sarif.model").StaticAnalysisResultsFormatSarifVersion210JsonSchema
+    run = replace(RUN, remarks=("1 model is not [judged](http://a)", HOSTILE))
+    log = json.loads(render(run, "sarif"))
+    official.model_validate(log)
+    failed, note, _ = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert (failed["level"], note["level"]) == ("error", "note")
+    assert note["message"]["text"] == "1 model is not [judged\\](http://a)"
+    suite = ElementTree.fromstring(render(run, "junit").partition("\n")[2])[0]
+    assert suite[0].tag == "properties"
+    assert suite[0][0].attrib == {"name": "note", "value": "1 model is not [judged](http://a)"}
+    first, second, *_ = render(run, "github").splitlines()
+    assert first.startswith("::notice title=planproof::1 model is not [judged](http://a)%0A")
+    assert second.startswith("::error ")
+    assert "\n- note: 1 model is not \\[judged\\]" in render(run, "markdown")
+    assert "\nnote: 1 model is not [judged]" in render(run, "text")

@@ -13,6 +13,7 @@ from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.infer import group_by_file, infer_project
 from planproof.project.location import ProjectLocation
+from planproof.project.reads import ProjectError
 from planproof.report.parts import join_lines, neutralize, neutralize_json
 
 
@@ -50,13 +51,21 @@ def infer(
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )
-    texts = {file: add_contracts(file, inferred) for file, inferred in group_by_file(project, found, into).items()}
+    left = {one.node.name: one.reason for one in found if one.reason}
+    texts: dict[Path, tuple[str, list[str]]] = {}
+    files = group_by_file(project, found, into)
+    for file, inferred in files.items():
+        try:
+            texts[file] = add_contracts(file, inferred)
+        except ProjectError as error:
+            if len(files) == 1:
+                raise
+            left |= {one.node.name: str(error) for one in inferred}
     written = {file: (text, said) for file, (text, said) in texts.items() if said}
     for file, (text, _) in written.items():
         if not dry_run:
             output.write(file, text)
     changed = {os.path.relpath(file): said for file, (_, said) in written.items()}
-    left = {one.node.name: one.reason for one in found if one.reason}
     if as_json:
         click.echo(neutralize_json(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2)))
         return

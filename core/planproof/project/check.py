@@ -22,6 +22,7 @@ from planproof.project.sources import Frozen, Known, read_frozen
 from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof.report.parts import format_count, is_stopped
+from planproof.report.run import HOW
 from planproof_engine.conf import RELEASES, SPARKS, Conf
 from planproof_engine.schema import ByColumn
 from planproof_engine.types import as_nullable, drop_lengths, parse_type
@@ -40,10 +41,10 @@ def describe_rules(check: OfflineCheck) -> str:
         why = "the newest that is known" if version == SPARKS[-1] else "as asked"
     if check.conf.databricks:
         return (
-            f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
+            f"{HOW[1]} {version} ({why}), tested against Spark "
             f"{RELEASES[version]}; what Databricks adds is unknown, by name"
         )
-    return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
+    return f"{HOW[0]} {version} ({why}), tested against Spark {RELEASES[version]}"
 
 
 def remark_on_quarantine(nodes: Iterable[ProjectNode]) -> str | None:

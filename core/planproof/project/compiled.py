@@ -219,7 +219,7 @@ def _read_template(
     package = str(node.get("package_name") or "")
     below = package_folder(package)
     installed = [(os.path.join(str(directory), below), f"{below}/{file}")] if directory and below else []
-    for root, path in ((directory, file), *installed, (node.get("root_path"), file)):
+    for root, path in ((directory, file), *installed):
         if not root or not raw:
             continue
         try:

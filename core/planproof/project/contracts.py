@@ -13,6 +13,7 @@ import yaml
 from planproof.contract import Contract, ContractError
 from planproof.project.reads import ProjectError, read_content, read_within
 from planproof.project.yaml_text import load_yaml
+from planproof.regular import checkout_of, real_path
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
 
@@ -62,7 +63,7 @@ def contract_form(contract: Contract) -> dict[str, Any]:
 def parse_column(form: Any, where: str) -> tuple[str, Any, bool]:
     """(name, type, nullable) of one column. Raises `ProjectError`."""
     if not isinstance(form, Mapping):
-        raise ProjectError(f"{where}: is {form!r}, not a mapping with `name` and `type`")
+        raise ProjectError(f"{where}: is no mapping with `name` and `type`")
     unknown = sorted(set(map(str, form)) - _COLUMN_KEYS)
     if unknown:
         raise ProjectError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(_COLUMN_KEYS))}")
@@ -89,6 +90,15 @@ def load_file(file: Path, home: Path | None = None) -> Any:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ProjectError(f"{file}: is neither YAML nor JSON: {error}") from error
+
+
+def load_own(file: Path, *others: Path) -> Any:
+    """What a file holds that a project has by its name, and that no user named: it lies, links followed, in the
+    checkout of the project, or in one of the folders `others`. Raises `ProjectError`."""
+    real, place = real_path(file), real_path(file.parent) / file.name
+    if any(real.is_relative_to(real_path(folder)) for folder in others):
+        return load_file(file)
+    return load_file(file, checkout_of(place) or place.parent)
 
 
 def _parse_json(text: str) -> Any:

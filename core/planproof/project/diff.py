@@ -298,7 +298,7 @@ def _place_beside(project: Project, other: Project) -> Project:
     def here(node: ProjectNode) -> ProjectNode:
         twin = other.nodes.get(node.unique_id)
         same = twin is not None and node.raw.get("checksum") == twin.raw.get("checksum")
-        return node if same or node.kind != "seed" else replace(node, file=None, raw={**node.raw, "root_path": None})
+        return node if same or node.kind != "seed" else replace(node, file=None)
 
     nodes = {key: here(node) for key, node in project.nodes.items()}
     return replace(project, nodes=nodes, directory=other.directory)

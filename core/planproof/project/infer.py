@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
-from planproof.project.contracts import load_file
+from planproof.project.contracts import load_own
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
@@ -193,7 +193,7 @@ def format_type(data_type: DataType, conf: Conf) -> str:
 def model_paths(home: Path) -> list[str]:
     """The folders of the project's models, as its dbt_project.yml names them."""
     try:
-        form = load_file(home / "dbt_project.yml")
+        form = load_own(home / "dbt_project.yml")
     except ProjectError:
         form = None
     given = form.get("model-paths") if isinstance(form, Mapping) else None

@@ -36,7 +36,7 @@ _HOOKS: Kinds = (*_TEXT, *_FORM, *_LIST)
 
 NODE: Mapping[str, Kinds] = {
     **dict.fromkeys(("name", "alias", "identifier", "unique_id", "resource_type", "package_name", "language"), _TEXT),
-    **dict.fromkeys(("database", "schema", "relation_name", "source_name", "description", "root_path"), _TEXT),
+    **dict.fromkeys(("database", "schema", "relation_name", "source_name", "description"), _TEXT),
     **dict.fromkeys(("original_file_path", "patch_path", "compiled_path", "compiled_code", "raw_code"), _TEXT),
     **dict.fromkeys(("config", "depends_on", "columns", "meta", "checksum", "contract"), _FORM),
     **dict.fromkeys(("constraints", "extra_ctes"), _LIST),

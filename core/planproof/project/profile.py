@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from planproof.project.contracts import load_file
+from planproof.project.contracts import load_file, load_own
 from planproof.project.reads import ProjectError
 from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
@@ -81,8 +81,8 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
 
 def _read_profile(project_dir: str | Path, profiles_dir: str | Path | None, target: str | None) -> Profile:
     name, shown_name = _read_name(Path(project_dir))
-    file = _find_file(Path(project_dir), profiles_dir)
-    profiles = load_file(file)
+    file, is_named = _find_file(Path(project_dir), profiles_dir)
+    profiles = load_file(file) if is_named else load_profiles(file)
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
         raise ProjectError(f"{file}: there is no profile {shown_name!r}, which dbt_project.yml names")
@@ -146,15 +146,22 @@ def _read_server(output: Mapping[str, Any], file: str) -> dict[str, str]:
     return {"thrift.port": "443", **found}
 
 
-def _find_file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
+def load_profiles(file: Path) -> Any:
+    """What a profiles.yml holds that no user named: it may be a link to the user's own. Raises `ProjectError`."""
+    return load_own(file, Path.home() / ".dbt")
+
+
+def _find_file(project_dir: Path, profiles_dir: str | Path | None) -> tuple[Path, bool]:
+    """The profiles.yml, and whether the user named its folder."""
     if profiles_dir is not None:
         places = [Path(profiles_dir)]
     else:
         from_environment = os.environ.get("DBT_PROFILES_DIR")
         places = [Path(from_environment)] if from_environment else [Path.cwd(), project_dir, Path.home() / ".dbt"]
+    is_named = len(places) == 1
     for place in places:
         if (place / "profiles.yml").is_file():
-            return place / "profiles.yml"
+            return place / "profiles.yml", is_named
     raise ProjectError(f"there is no profiles.yml in {' or '.join(map(str, places))}; give --profiles-dir")
 
 
@@ -163,7 +170,7 @@ def _read_name(project_dir: Path) -> tuple[str, str]:
     file = project_dir / "dbt_project.yml"
     if not file.is_file():
         raise ProjectError(f"{project_dir}: there is no dbt_project.yml, which names the profile; give --project-dir")
-    form = load_file(file)
+    form = load_own(file)
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):
         raise ProjectError(f"{file}: names no profile")

@@ -103,6 +103,8 @@ def _resolve_below(root: str, home: File, name: str) -> str:
     real = os.path.realpath(path)
     if not is_within(real, root):
         raise PermissionError(f"{name} lies outside of {root}")
+    if ".git" in os.path.relpath(real, root).split(os.sep):
+        raise PermissionError(f"{name} lies in git's own folder, which may hold a token")
     status = os.stat(real)
     if not stat.S_ISREG(status.st_mode):
         raise PermissionError(f"{name} is no regular file")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import NOT_HANDED_IN
-from planproof.project.contracts import load_file
+from planproof.project.contracts import load_own
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import guard_of
 from planproof.project.reads import ProjectError, is_file, note_unrepeatable
@@ -35,7 +35,8 @@ def select_models(
 
     `selector` is a name of selectors.yml, `state` the folder of an older manifest.json. Where nothing is named, the
     default selector of selectors.yml counts, as in dbt. Raises `ProjectError` for a selector that cannot be read or
-    that names nothing, and where no model is left; `state:`, `result:` and `source_status:` may find none.
+    that names nothing, and where no model is left; `state:`, `result:` and `source_status:` may find none, and a
+    `selector` may.
     """
     return tuple(node for node in select_nodes(project, select, exclude, selector, state) if node.kind == "model")
 
@@ -51,17 +52,18 @@ def select_nodes(
     wanted, unwanted = _split(select), _split(exclude)
     if selector is not None and wanted:
         raise ProjectError(f"--selector {selector} replaces --select; give only one of them")
-    if selector is None and not wanted and not unwanted:
-        selector = read_default_selector(project.directory)
-    asked = False
+    default = None if selector is not None or wanted or unwanted else read_default_selector(project.directory)
+    asked, selector = False, selector or default
     if selector is not None or not all(map(_is_own, [*wanted, *unwanted])):
         ids, asked = _select_by_dbt(project, wanted, unwanted, selector, state)
     else:
         ids = set(project.nodes) if not wanted else _select_union(project, wanted)
         ids -= _select_union(project, unwanted) if unwanted else set()
+    asked = asked or (selector is not None and default is None)
     found = tuple(node for node in project.nodes.values() if node.unique_id in ids)
     if not any(node.kind == "model" for node in found) and not asked and (wanted or project.models):
-        raise ProjectError(_describe_empty(project, wanted, unwanted, found))
+        chosen = f"{default!r}, the default selector of selectors.yml, selects no model; --select '*' names all"
+        raise ProjectError(_describe_empty(project, wanted, unwanted, found) if default is None else chosen)
     return found
 
 
@@ -119,7 +121,7 @@ def read_default_selector(directory: Path | None) -> str | None:
     if file is None or not is_file(file):
         return None
     try:
-        form = load_file(file)
+        form = load_own(file)
     except ProjectError:
         return None
     listed = form.get("selectors") if isinstance(form, Mapping) else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.arrow.isolated import CannotRead, agreed_columns
-from planproof.project.contracts import load_file, parse_column
+from planproof.project.contracts import load_file, load_own, parse_column
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import ProjectError, is_file, is_within, note_unrepeatable, read_within, resolve_within
@@ -81,7 +81,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     found = Path(file) if file is not None else _find_file(project.directory)
     if found is None:
         return Frozen()
-    form = load_file(found)
+    form = load_own(found) if file is None else load_file(found)
     sources = form.get("sources") if isinstance(form, Mapping) else None
     if not isinstance(sources, Mapping):
         raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")

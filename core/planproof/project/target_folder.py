@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from planproof.project.contracts import load_file
+from planproof.project.contracts import load_own
 from planproof.project.reads import ProjectError
 
 
@@ -39,7 +39,7 @@ def format_target(project_dir: Path, given: str | Path | None = None) -> Path:
 
 def _read_configured(file: Path) -> str:
     try:
-        form = load_file(file)
+        form = load_own(file)
     except ProjectError:
         return "target"
     found = form.get("target-path") if isinstance(form, Mapping) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from planproof.report.parts import neutralize_json
+from planproof.report.parts import join_lines, neutralize, neutralize_json
 from planproof.report.run import RunReport
 from planproof_engine.records import record
 
@@ -52,7 +52,7 @@ def _render(run: RunReport, name: str, form: Form) -> str:
     if name == "markdown":
         from planproof.report import markdown
 
-        return markdown.render(run.reports, run.command)
+        return markdown.render(run.reports, run.command, run.remarks)
     if name == "junit":
         from planproof.report import junit
 
@@ -72,7 +72,7 @@ def _render(run: RunReport, name: str, form: Form) -> str:
     if name == "text":
         from planproof.report.text import render_plain
 
-        return render_plain(run.reports)
+        return render_plain(run.reports) + "".join(f"note: {neutralize(join_lines(r))}\n" for r in run.remarks)
     raise KeyError(name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from planproof.report import parts
 from planproof.report.folding import describe_unjudged, find_consequences, is_secondary
 from planproof.report.model import Report
-from planproof.report.run import RunReport
+from planproof.report.run import HOW, RunReport
 from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
 
@@ -15,14 +15,16 @@ LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNIN
 
 
 def render(run: RunReport, prefix: str = "") -> str:
-    """One line per finding, the worst first, as GitHub shows only the first ten of each level; then the summary. What
-    follows from another model's finding stands with that one, and of a model each next step is said once. `prefix` is
-    the dbt project's folder below the repository's root, such as `dbt/`."""
+    """A notice of what is true of the project as a whole; one line per finding, the worst first, as GitHub shows only
+    the first ten of each level; then the summary. What follows from another model's finding stands with that one, and
+    of a model each next step is said once. `prefix` is the dbt project's folder below the repository's root, such as
+    `dbt/`."""
     below, folded = find_consequences(run.reports)
     told = [(report, _select_findings(report, folded)) for report in run.reports]
     failed = [report for report in run.reports if report.outcome == "failed" and not report.of(Verdict.VIOLATED)]
     next_of = {first: f" Next: {step}" for _, found in told for first, step in parts.find_first_steps(found).items()}
-    lines = []
+    remarks = "\n".join(remark for remark in run.remarks if not remark.startswith(HOW))
+    lines = [_format_command("notice", {"title": "planproof"}, remarks)] if remarks else []
     for verdict in LEVELS:
         of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
         for report, finding in sorted(of_level, key=lambda pair: is_secondary(pair[1])):

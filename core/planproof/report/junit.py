@@ -15,7 +15,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def render(run: RunReport, fail_on: str | None = None) -> str:
     """A suite of the command. A model at or above `fail_on` (unless given, its own) is a failure, one that could not
-    run an error, one that was not run skipped; what else is unproved stands in the case's output."""
+    run an error, one that was not run skipped; what else is unproved stands in the case's output. The
+    remarks on the project as a whole are properties of the suite."""
     cases = [_make_case(report, fail_on) for report in run.reports]
     counts = {
         "tests": str(len(cases)),
@@ -27,6 +28,10 @@ def render(run: RunReport, fail_on: str | None = None) -> str:
     name = _clean_text(" ".join(filter(None, ("planproof", run.command, run.project))))
     suites = ElementTree.Element("testsuites", {"name": name, **counts})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": name, "timestamp": run.started, **counts})
+    if run.remarks:
+        properties = ElementTree.SubElement(suite, "properties")
+        for remark in run.remarks:
+            ElementTree.SubElement(properties, "property", {"name": "note", "value": _clean_text(remark)})
     suite.extend(cases)
     ElementTree.indent(suites)
     text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)

@@ -15,10 +15,12 @@ _LINK = re.compile("@|:(?=//)|www(?=[.])")
 """What GitHub makes a mention or a link of, without any mark around it."""
 
 
-def render(reports: Sequence[Report], command: str = "") -> str:
-    """The summary, each model that was stopped with what stopped it, and what else is unproved, folded. Of two compiles
-    (`command` is `diff`): what changed."""
+def render(reports: Sequence[Report], command: str = "", remarks: Sequence[str] = ()) -> str:
+    """The summary, the remarks on the project as a whole, each model that was stopped with what stopped it, and what
+    else is unproved, folded. Of two compiles (`command` is `diff`): what changed."""
     lines = [f"**planproof:** {escape(render_summary(reports, command=command).plain)}", ""]
+    if remarks:
+        lines += [*(f"- note: {escape(remark)}" for remark in remarks), ""]
     if folding.is_of_two(reports, command):
         return "\n".join([*lines, *folding.render_markdown(reports, escape)])
     below, folded = folding.find_consequences(reports)

@@ -17,6 +17,8 @@ from planproof_engine.records import record
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1
+HOW = ("checked by the rules of Spark", "checked for Databricks by the rules of Spark")
+"""How a remark begins that says how was checked; the others say what was not, or what is left to do."""
 
 
 @record(frozen=True, slots=True)

@@ -30,12 +30,16 @@ def render(run: RunReport, prefix: str = "") -> str:
         "version": run.versions.get("planproof", ""),
         "rules": [_make_rule(code) for code in codes],
     }
+    notes = [{"level": "note", "message": {"text": _escape_message(remark)}} for remark in run.remarks]
     log = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
         "invocations": [
-            {"executionSuccessful": not failed, "toolExecutionNotifications": [_make_notification(r) for r in failed]}
+            {
+                "executionSuccessful": not failed,
+                "toolExecutionNotifications": [*map(_make_notification, failed), *notes],
+            }
         ],
         "results": list(_make_results(found, codes, prefix)),
     }
