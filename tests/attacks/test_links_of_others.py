@@ -76,6 +76,14 @@ def test_a_link_within_the_checkout_and_one_to_the_users_own_profile_are_read(ho
     assert read_profile(tmp_path / "linked").target == "dev"
 
 
+def test_a_profile_that_an_image_links_is_read(home: Path, tmp_path: Path) -> None:
+    """A cluster mounts it as a secret, beside the project, which is no checkout there."""
+    (home.parent / ".git").rename(tmp_path / "git")
+    (tmp_path / "mounted.yml").write_text(SOUND)
+    (home / "profiles.yml").symlink_to(tmp_path / "mounted.yml")
+    assert read_profile(home).target == "dev"
+
+
 def test_what_a_user_names_is_read_wherever_it_leads(home: Path, tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "secrets.yml").write_text(SOUND)
     (home / "named").mkdir()

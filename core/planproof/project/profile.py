@@ -14,6 +14,7 @@ from typing import Any
 
 from planproof.project.contracts import load_file, load_own
 from planproof.project.reads import ProjectError
+from planproof.regular import real_path
 from planproof_engine import OverBudget, bounded
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
@@ -147,8 +148,11 @@ def _read_server(output: Mapping[str, Any], file: str) -> dict[str, str]:
 
 
 def load_profiles(file: Path) -> Any:
-    """What a profiles.yml holds that no user named: it may be a link to the user's own. Raises `ProjectError`."""
-    return load_own(file, Path.home() / ".dbt")
+    """What a profiles.yml holds that no user named: it may be a link to the user's own. Where the project is no git
+    checkout, as in an image that was built of it, it may lead wherever who built that keeps it. Raises `ProjectError`.
+    """
+    is_checkout = any((folder / ".git").exists() for folder in (real_path(file.parent) / file.name).parents)
+    return load_own(file, Path.home() / ".dbt") if is_checkout else load_file(file)
 
 
 def _find_file(project_dir: Path, profiles_dir: str | Path | None) -> tuple[Path, bool]:
