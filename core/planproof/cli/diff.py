@@ -54,8 +54,9 @@ def finish_comparison(found: Comparison, fail_on: str, as_json: bool, quiet: boo
         click.echo(neutralize_json(json.dumps(form, indent=2)))
     else:
         _show(found)
-    failed = found.breaking if fail_on == "breaking" else bool(found.changes)
-    click.get_current_context().exit(1 if failed and fail_on != "never" else 0)
+    broken = found.breaking if fail_on == "breaking" else bool(found.changes)
+    # As of a check: findings go before failures of planproof's own, which nothing hides.
+    click.get_current_context().exit(1 if broken and fail_on != "never" else 2 if found.failed else 0)
 
 
 def _show(found: Comparison) -> None:
@@ -189,7 +190,7 @@ def diff(
     """Shows what readers of each model lose or gain between two compiled projects, OLD and NEW (default: the one here).
 
     OLD and NEW are manifest.json files or project directories. Exit codes: 0 nothing breaking, 1 breaking changes,
-    2 could not run. Needs neither Java nor Spark.
+    2 could not run, or planproof itself failed on a model. Needs neither Java nor Spark.
 
     With --staged MODEL --key COLUMNS: builds the model beside its table, on Spark, shows which rows a publish would
     add, remove and change, with examples of both values, and publishes nothing; no hook runs. Exit codes: 0 the model

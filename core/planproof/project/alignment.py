@@ -68,16 +68,27 @@ def jinja_of_dbt() -> Environment:
     return Environment(extensions=["jinja2.ext.do"])
 
 
+def parse_template(template: str) -> nodes.Template:
+    """The tree of a template. Raises `TemplateSyntaxError`, also for a number of more digits than Python reads or
+    prints, and `RecursionError`."""
+    try:
+        tree = jinja_of_dbt().parse(template)
+        for constant in tree.find_all(nodes.Const):
+            str(constant.value)
+    except ValueError as error:
+        raise TemplateSyntaxError(str(error), 1) from error
+    return tree
+
+
 def build_automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
     """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
 
     `strict` believes that relations' names and the like stay on one line; `incremental` says what `is_incremental()`
     is, where it is a condition of its own (None: either).
     """
-    env = jinja_of_dbt()
     try:
-        tree = env.parse(template)
-        places = list(_find_places(env, template))
+        tree = parse_template(template)
+        places = list(_find_places(jinja_of_dbt(), template))
     except (TemplateSyntaxError, RecursionError):
         return None
     builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None, incremental)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from planproof import own_errors
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
@@ -112,6 +113,11 @@ class Comparison:
     @property
     def breaking(self) -> bool:
         return any(change.effect == BREAKING for change in self.changes)
+
+    @property
+    def failed(self) -> bool:
+        """Whether planproof itself failed on a relation."""
+        return own_errors.ON_MODEL in self.unread.values()
 
 
 def compare_shapes(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[SchemaChange]:
