@@ -16,9 +16,11 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.project.branches import Branch, find_branch
 from planproof.project.check import check_project
+from planproof.project.compiled import Promises
 from planproof.project.manifest import read_project
 from planproof.project.offline import OfflineCheck
-from planproof.report.model import Verdict
+from planproof.report.model import Report, Verdict
+from planproof_engine.finding import Finding
 
 
 @contextmanager
@@ -63,3 +65,22 @@ def test_a_comparison_in_which_planproof_failed_does_not_end_well(
     found = CliRunner().invoke(cli, ["diff", str(file), str(file), "--fail-on", "never"])
     assert "planproof itself failed on it" in found.output
     assert found.exit_code == 2
+
+
+def test_each_finding_on_a_promise_looks_up_its_column(tmp_path: Path) -> None:
+    """All columns, constraints and tests of the entry were once looked through for each finding."""
+    count, found = 4000, []
+    for i in range(count):
+        found.append(Finding(Verdict.VIOLATED, "PP500", "contract", f"c{i}", "int", "string"))
+        found.append(Finding(Verdict.UNPROVED, "PP508", "contract", None, f"kind{i}(a)"))
+        found.append(Finding(Verdict.UNPROVED, "PP513", "contract", None, f"check{i}_of_a"))
+    lines = ["models:", "- name: m"]
+    for key, form in (("columns", "name: c"), ("constraints", "type: kind"), ("tests", "check")):
+        lines.append(f"  {key}:")
+        lines += [f"  - {form}{i}: {{}}" if key == "tests" else f"  - {{{form}{i}}}" for i in range(count)]
+    (tmp_path / "m.yml").write_text("\n".join(lines))
+    with within(4):
+        node = {"name": "m", "patch_path": "shop://m.yml", "package_name": "shop"}
+        report = Promises(tmp_path).place_findings(Report("m", "checked", tuple(found)), node)
+    places = [finding.promise.line if finding.promise else None for finding in report.findings[-3:]]
+    assert places == [3 + count, 4 + 2 * count, 5 + 3 * count]
