@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project.branches import Branch, find_branch
+from planproof.project.branches import Branch, find_branch, find_reading_call
 from planproof.project.check import check_project
 from planproof.project.compiled import Promises
+from planproof.project.infer import Inferred, group_by_file
 from planproof.project.manifest import read_project
 from planproof.project.offline import OfflineCheck
+from planproof.project.stale import Files
 from planproof.report.model import Report, Verdict
 from planproof_engine.finding import Finding
 
@@ -84,3 +87,81 @@ def test_each_finding_on_a_promise_looks_up_its_column(tmp_path: Path) -> None:
         report = Promises(tmp_path).place_findings(Report("m", "checked", tuple(found)), node)
     places = [finding.promise.line if finding.promise else None for finding in report.findings[-3:]]
     assert places == [3 + count, 4 + 2 * count, 5 + 3 * count]
+
+
+def test_a_large_file_that_many_models_name_is_read_once(tmp_path: Path, dbt_manifest: Any) -> None:
+    """It was read and hashed nine times for each."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "big.sql").write_text("select 1 as id\n" + "-- x \n" * 100_000)
+    names = (f"models/{'./' * (i % 3)}big.sql" for i in range(200))
+    form = {"sql": "select 1 as id", "checksum": {"name": "sha256", "checksum": "00"}}
+    models = {f"m{i}": {**form, "original_file_path": name} for i, name in enumerate(names)}
+    project = replace(read_project(dbt_manifest(models)), directory=tmp_path)
+    files = Files(project)
+    with within(2):
+        said = [files.find_change(node) for node in project.models]
+    assert len(said) == 200
+    assert all(str(text).endswith("big.sql changed") for text in said)
+
+
+def test_a_yaml_file_is_read_once_however_it_is_spelled(tmp_path: Path, dbt_manifest: Any) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "m.yml").write_text("models:\n" + "- {name: z, a: [x, x]}\n" * 8000)
+    form = {"sql": "select 'a' as id", "columns": {"id": "int"}, "contract": True}
+    models = {f"m{i}": {**form, "patch_path": f"shop://models/{'./' * i}m.yml"} for i in range(60)}
+    project = replace(read_project(dbt_manifest(models)), directory=tmp_path)
+    files, promises = Files(project), Promises(tmp_path)
+    finding = Finding(Verdict.VIOLATED, "PP500", "contract", "id", "int", "string")
+    for node in project.models:
+        (tmp_path / str(node.file)).write_text("select 'a' as id")
+    with within(8):
+        said = [files.find_change(node) for node in project.models]
+        for node in project.models:
+            promises.place_findings(Report(node.name, "checked", (finding,)), node.raw)
+    assert len({text for text in said if text is not None and "it no longer describes" in text}) == 60
+
+
+def test_macros_that_call_each_other_are_looked_at_once(tmp_path: Path, dbt_manifest: Any) -> None:
+    """All that a model calls, directly or not, was once gone through for each model, and again for what it reads while
+    dbt compiles."""
+    count, models = 300, {f"m{i}": {"sql": "select 1 as id"} for i in range(300)}
+    project = replace(read_project(dbt_manifest(models)), directory=tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "changed.sql").write_text("nothing")
+    macros = {
+        f"macro.other.x{i}": {"name": "x", "package_name": "other", "macro_sql": "a", "depends_on": {"macros": called}}
+        for i in range(count)
+        # Each calls sixty others, in a circle.
+        for called in [[f"macro.other.x{j % count}" for j in range(i + 1, i + 61)]]
+    }
+    own = {
+        "name": "own",
+        "package_name": "shop",
+        "macro_sql": "{{ run_query(1) }}",
+        "original_file_path": "changed.sql",
+    }
+    for node in project.models:
+        node.raw["depends_on"]["macros"] = [f"macro.other.x{int(node.name[1:]) % count}"]
+        (tmp_path / str(node.file)).write_text("select 1 as id")
+    calm, stale = (replace(project, dbt_version="1.11", macros=known) for known in (macros, {**macros, "own": own}))
+    macros["macro.other.x7"]["depends_on"]["macros"].append("own")
+    with within(3):
+        for known, said, call, some in (
+            (calm, None, None, 300),
+            (stale, "the macro own changed (changed.sql)", "run_query", 9),
+        ):
+            files = Files(known)
+            assert {files.find_change(node) for node in known.models} == {said}
+            assert {find_reading_call(known, node) for node in known.models[:some]} == {call}
+
+
+def test_where_contracts_go_is_asked_of_the_project_once(tmp_path: Path, dbt_manifest: Any) -> None:
+    """dbt_project.yml was read, and all models were gone through, for each model."""
+    count = 1500
+    listed = ["models", *(f"p{i}" for i in range(10_000))]
+    (tmp_path / "dbt_project.yml").write_text(f"model-paths: [{', '.join(listed)}]")
+    models = {f"m{i}": {"sql": "select 1 as id"} for i in range(count)}
+    project = replace(read_project(dbt_manifest(models)), directory=tmp_path)
+    with within(5):
+        found = group_by_file(project, [Inferred(node) for node in project.models])
+    assert {file.name: len(of) for file, of in found.items()} == {"_models.yml": count}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
+from typing import Any
 
 from planproof.project.compiled import find_injections
 from planproof.project.manifest import Project, ProjectNode
@@ -71,8 +73,24 @@ def find_reading_call(project: Project, node: ProjectNode) -> str | None:
     """The call by which the model's template, or a macro of it, reads tables while dbt compiles. The text holds what
     was found: where a table was not there yet, a later compile prints another one."""
     template = node.raw.get("raw_code")
-    texts = (template if isinstance(template, str) else "", *_list_macros(project, node))
+    texts = chain([template if isinstance(template, str) else ""], _list_macros(project, node, project.reading_macros))
     return next((call for text in texts if text != _NOT_THERE and (call := _find_call(text)) is not None), None)
+
+
+def list_reading_macros(macros: Mapping[str, Any]) -> frozenset[str]:
+    """The macros that read tables while dbt compiles, or call others that do, but for dbt's own."""
+    callers, waiting, found = dict[str, list[str]](), list[str](), set[str]()
+    for key, macro in macros.items():
+        if isinstance(macro, Mapping) and not _is_built_in(key):
+            for called in _list_called(macro):
+                callers.setdefault(called, []).append(key)
+            if _find_call(str(macro.get("macro_sql") or "")) is not None:
+                waiting.append(key)
+    while waiting:
+        key = waiting.pop()
+        found.add(key)
+        waiting += callers.pop(key, ())
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)
@@ -103,14 +121,13 @@ def _find_tags(text: str) -> Iterator[slice]:
             yield slice(opened.start(), at)
 
 
-def _list_macros(project: Project, node: ProjectNode) -> Iterator[str]:
-    """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything."""
+def _list_macros(project: Project, node: ProjectNode, among: Container[str] | None = None) -> Iterator[str]:
+    """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything.
+    `among`: of these alone."""
     waiting, seen = [node.raw], set[str]()
     while waiting:
-        depends_on = waiting.pop().get("depends_on")
-        called = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
-        for key in called if isinstance(called, list) else ():
-            if not isinstance(key, str) or key in seen or key.split(".")[1:2] in [[package] for package in _BUILT_IN]:
+        for key in _list_called(waiting.pop()):
+            if key in seen or _is_built_in(key) or (among is not None and key not in among):
                 continue
             seen.add(key)
             macro = project.macros.get(key)
@@ -119,6 +136,16 @@ def _list_macros(project: Project, node: ProjectNode) -> Iterator[str]:
                 continue
             yield str(macro.get("macro_sql") or _NOT_THERE)
             waiting.append(macro)
+
+
+def _list_called(form: Mapping[str, Any]) -> list[str]:
+    depends_on = form.get("depends_on")
+    called = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
+    return [key for key in called if isinstance(key, str)] if isinstance(called, list) else []
+
+
+def _is_built_in(key: str) -> bool:
+    return key.split(".", 2)[1:2] in [[package] for package in _BUILT_IN]
 
 
 def _replace_relations(template: str, project: Project, node: ProjectNode) -> str:

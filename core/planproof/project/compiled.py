@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from planproof.project.nodes import patch_of
-from planproof.project.reads import is_file, package_folder, read_within
+from planproof.project.reads import is_file, package_folder, read_within, resolve_within
 from planproof.project.texts import convert_line_ends
 from planproof.project.yaml_text import load_yaml_nodes
 from planproof.report.model import Report
@@ -267,16 +267,17 @@ class Promises:
 
     def _read_models(self, file: str) -> dict[str, _Entry]:
         """The models that a file describes, by name; none of a file that cannot be read."""
-        if file not in self._models:
-            self._models[file] = {}
-            try:
-                root = load_yaml_nodes(read_within(Path(str(self.directory)), file).decode("utf-8"))
-                self._models[file] = {
+        try:
+            real = os.path.realpath(resolve_within(str(self.directory), file))  # However a manifest spells it.
+            if real not in self._models:
+                self._models[real] = {}
+                root = load_yaml_nodes(read_within(str(self.directory), file).decode("utf-8"))
+                self._models[real] = {
                     name: _Entry(model) for model in _items(_find_child(root, "models")) if (name := _name(model))
                 }
-            except (OSError, ValueError, RecursionError, yaml.YAMLError):
-                pass
-        return self._models[file]
+            return self._models[real]
+        except (OSError, ValueError, RecursionError, yaml.YAMLError):
+            return {}
 
 
 def _place_queries(report: Report) -> Report:

@@ -232,6 +232,13 @@ class Project:
         return {key: tuple(columns) for key, columns in found.items()}
 
     @cached_property
+    def reading_macros(self) -> frozenset[str]:
+        """The macros that read tables while dbt compiles, themselves or through others."""
+        from planproof.project.branches import list_reading_macros
+
+        return list_reading_macros(self.macros)
+
+    @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {key: [] for key in self.nodes}
         for node in self.nodes.values():
