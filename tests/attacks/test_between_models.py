@@ -16,11 +16,13 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project.branches import Branch, find_branch, find_reading_call
-from planproof.project.check import check_project
+from planproof.project.check import check_project, remarks_on_drift
 from planproof.project.compiled import Promises
+from planproof.project.diff import BREAKING, Comparison, SchemaChange, _follow_change, _Shapes, report_changes
 from planproof.project.infer import Inferred, group_by_file
 from planproof.project.manifest import read_project
 from planproof.project.offline import OfflineCheck
+from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.report.model import Report, Verdict
 from planproof_engine.finding import Finding
@@ -165,3 +167,37 @@ def test_where_contracts_go_is_asked_of_the_project_once(tmp_path: Path, dbt_man
     with within(5):
         found = group_by_file(project, [Inferred(node) for node in project.models])
     assert {file.name: len(of) for file, of in found.items()} == {"_models.yml": count}
+
+
+def test_what_changes_reach_is_followed_soon_and_named_in_part() -> None:
+    """The names of a chain of models were read anew at each step, and each form of the report listed all of them."""
+    count, side = 1000, _Shapes()
+    for i in range(1, count):
+        side._note(f"shop.m{i}", {"columns": [("a", [(f"shop.m{i - 1}", "a", "")])]})
+    changes = [SchemaChange(f"shop.m{i}", "a", BREAKING, "type changed", "int", "string") for i in range(count)]
+    with within(3):
+        followed = [_follow_change(change, f"m{i}", [side]) for i, change in enumerate(changes)]
+        reports = report_changes(Comparison(tuple(followed)))
+    assert [len(change.reaches) for change in followed] == list(reversed(range(count)))
+    first = next(report for report in reports if report.model == "shop.m0")
+    assert first.findings[0].message.endswith(" and 959 more")
+    assert sum(len(finding.message) for report in reports for finding in report.findings) < 1_000_000
+
+
+def test_models_below_changed_sources_are_found_in_one_walk(tmp_path: Path, dbt_manifest: Any) -> None:
+    count, names = 1200, [f"f.s{i}" for i in range(1200)]
+    models = {
+        f"m{i}": {"sql": "select 1 as id", "parents": [f"m{j}" for j in range(max(0, i - 60), i)] or names}
+        for i in range(count)
+    }
+    columns = [{"name": "b", "type": "int", "nullable": True}]
+    held = {name: {"kind": "table", "columns": columns} for name in names}
+    file = tmp_path / "planproof_sources.json"
+    file.write_text(json.dumps({"version": 1, "spark": "4.2", "sources": held}))
+    project = read_project(dbt_manifest(models, {name: {"a": "int"} for name in names}))
+    finding = Finding(Verdict.VIOLATED, "PP500", "contract", "id")
+    reports = {node.unique_id: Report(node.name, "checked", (finding,)) for node in project.models}
+    with within(3):
+        said = list(remarks_on_drift(project, read_frozen(project, file), reports))
+    assert len(said) == count
+    assert all("1,200 models that read it are stopped: " in remark for remark in said)

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.diff import BREAKING, Comparison, SchemaChange, compare_projects, report_changes
+from planproof.project.diff import BREAKING, MOST_NAMED, Comparison, SchemaChange, compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
@@ -96,7 +96,9 @@ def _format_cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
     cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
-    reaches = between.join(map(_escape_cell, (*change.reaches, *change.describe_reach())))
+    more = len(change.reaches) - MOST_NAMED
+    named = (*change.reaches[:MOST_NAMED], *([f"{more} more (--json names them)"] if more > 0 else ()))
+    reaches = between.join(map(_escape_cell, (*named, *change.describe_reach())))
     return [*(escape(_escape_cell(cell or "")) for cell in cells), escape(reaches)]
 
 
