@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.project.alignment import build_automaton
 from planproof.project.branches import Branch, find_branch, find_reading_call
 from planproof.project.check import check_project, remarks_on_drift
 from planproof.project.compiled import Promises
@@ -201,3 +202,10 @@ def test_models_below_changed_sources_are_found_in_one_walk(tmp_path: Path, dbt_
         said = list(remarks_on_drift(project, read_frozen(project, file), reports))
     assert len(said) == count
     assert all("1,200 models that read it are stopped: " in remark for remark in said)
+
+
+def test_a_template_of_many_tags_is_not_read() -> None:
+    """It was, for seconds, before it was found to be too large; in an editor nothing bounded that."""
+    with within(1):
+        assert build_automaton("select 1 as x" + "{{a}}" * 190_000) is None
+    assert build_automaton("select 1 as x" + "{{a}}\n" * 5000) is not None

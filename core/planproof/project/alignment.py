@@ -17,6 +17,8 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from planproof_engine.records import record
 
 _LIMIT = 200_000
+_MOST_TAGS = 20_000
+"""Tags of a template that is read. Those of public projects have some hundreds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +72,9 @@ def jinja_of_dbt() -> Environment:
 
 def parse_template(template: str) -> nodes.Template:
     """The tree of a template. Raises `TemplateSyntaxError`, also for a number of more digits than Python reads or
-    prints, and `RecursionError`."""
+    prints, and for too many tags, and `RecursionError`."""
+    if sum(map(template.count, ("{{", "{%", "{#"))) > _MOST_TAGS:
+        raise TemplateSyntaxError("too many tags", 1)
     try:
         tree = jinja_of_dbt().parse(template)
         for constant in tree.find_all(nodes.Const):

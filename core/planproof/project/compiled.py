@@ -59,7 +59,7 @@ class TemplateMap:
 
         The manifest's `raw_code` lost the blank lines at the top of the file: only the file itself gives a line.
         """
-        file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
+        file = _name_file(node)
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
         template, shown = _read_template(node, file, directory, opened or {})
         compiled = str(node.get("compiled_code") or "")
@@ -206,9 +206,17 @@ def template_of(
 ) -> tuple[str, str, int]:
     """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
     long it is. `opened` are texts that were read already, by path."""
-    file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
-    text, shown = _read_template(node, file, directory, opened or {})
+    text, shown = _read_template(node, _name_file(node), directory, opened or {})
     return shown, text[: len(text) - len(text.lstrip())], len(text)
+
+
+def read_template(node: Mapping[str, Any], directory: str | Path | None) -> str:
+    """The text of the file that dbt compiled, with the blanks at its top; empty where no file has it any more."""
+    return _read_template(node, _name_file(node), directory, {})[0]
+
+
+def _name_file(node: Mapping[str, Any]) -> str:
+    return str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
 
 
 def _read_template(
