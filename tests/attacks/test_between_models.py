@@ -15,17 +15,21 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.lsp import workspace
+from planproof.lsp.workspace import Workspace
 from planproof.project.alignment import build_automaton
 from planproof.project.branches import Branch, find_branch, find_reading_call
 from planproof.project.check import check_project, remarks_on_drift
 from planproof.project.compiled import Promises
 from planproof.project.diff import BREAKING, Comparison, SchemaChange, _follow_change, _Shapes, report_changes
 from planproof.project.infer import Inferred, group_by_file
+from planproof.project.location import ProjectLocation
 from planproof.project.manifest import read_project
 from planproof.project.offline import OfflineCheck
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.report.model import Report, Verdict
+from planproof_engine import bounded
 from planproof_engine.finding import Finding
 
 
@@ -209,3 +213,28 @@ def test_a_template_of_many_tags_is_not_read() -> None:
     with within(1):
         assert build_automaton("select 1 as x" + "{{a}}" * 190_000) is None
     assert build_automaton("select 1 as x" + "{{a}}\n" * 5000) is not None
+
+
+def test_what_an_editor_asks_of_a_template_is_bounded(
+    tmp_path: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place in the text is not known then, and what was edited waits for dbt."""
+
+    class Slow:
+        @staticmethod
+        def of(*_: Any) -> Any:
+            while True:
+                pass
+
+    (tmp_path / "target").mkdir()
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest({"m": {"sql": "select 1 as id"}})))
+    found = Workspace(ProjectLocation(tmp_path))
+    found.load()
+    assert found.edit("models/m.sql", "select 1 as id")
+    assert found.find_reading("models/m.sql") is not None
+    monkeypatch.setattr(workspace, "TemplateMap", Slow)
+    monkeypatch.setattr(workspace, "bounded", lambda: bounded(0.2))
+    with within(3):
+        assert found.find_reading("models/m.sql") is None
+        assert not found.edit("models/m.sql", "select 2 as id")
