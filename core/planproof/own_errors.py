@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+ON_MODEL = "planproof itself failed on it"
+"""Why a model's schema is not known."""
 _OURS = ("planproof", "planproof_engine", "dbt_planproof", "airflow_planproof")
 
 

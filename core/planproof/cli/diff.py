@@ -19,7 +19,7 @@ from rich.table import Table
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.diff import BREAKING, Comparison, SchemaChange, compare_projects, report_changes
+from planproof.project.diff import BREAKING, MOST_NAMED, Comparison, SchemaChange, compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
@@ -54,8 +54,9 @@ def finish_comparison(found: Comparison, fail_on: str, as_json: bool, quiet: boo
         click.echo(neutralize_json(json.dumps(form, indent=2)))
     else:
         _show(found)
-    failed = found.breaking if fail_on == "breaking" else bool(found.changes)
-    click.get_current_context().exit(1 if failed and fail_on != "never" else 0)
+    broken = found.breaking if fail_on == "breaking" else bool(found.changes)
+    # As of a check: findings go before failures of planproof's own, which nothing hides.
+    click.get_current_context().exit(1 if broken and fail_on != "never" else 2 if found.failed else 0)
 
 
 def _show(found: Comparison) -> None:
@@ -95,7 +96,9 @@ def _format_cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
     cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
-    reaches = between.join(map(_escape_cell, (*change.reaches, *change.describe_reach())))
+    more = len(change.reaches) - MOST_NAMED
+    named = (*change.reaches[:MOST_NAMED], *([f"{more} more (--json names them)"] if more > 0 else ()))
+    reaches = between.join(map(_escape_cell, (*named, *change.describe_reach())))
     return [*(escape(_escape_cell(cell or "")) for cell in cells), escape(reaches)]
 
 
@@ -189,7 +192,7 @@ def diff(
     """Shows what readers of each model lose or gain between two compiled projects, OLD and NEW (default: the one here).
 
     OLD and NEW are manifest.json files or project directories. Exit codes: 0 nothing breaking, 1 breaking changes,
-    2 could not run. Needs neither Java nor Spark.
+    2 could not run, or planproof itself failed on a model. Needs neither Java nor Spark.
 
     With --staged MODEL --key COLUMNS: builds the model beside its table, on Spark, shows which rows a publish would
     add, remove and change, with examples of both values, and publishes nothing; no hook runs. Exit codes: 0 the model

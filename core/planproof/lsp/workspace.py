@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from planproof.interpreter import python_command, python_environment
 from planproof.lsp.texts import Lines, move_line, resplice
 from planproof.project.cache import Cache
-from planproof.project.compiled import TemplateMap
+from planproof.project.compiled import TemplateMap, read_template
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
@@ -29,7 +29,7 @@ from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
 from planproof.report.model import Report
-from planproof_engine import deeply
+from planproof_engine import OverBudget, bounded, deeply
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.plans import References
@@ -117,7 +117,8 @@ class Workspace:
             opened.judged, compiled = text, node.sql
         else:
             self.check.opened[file] = known
-            compiled = resplice(TemplateMap.of(node.raw, self.project.directory, self.check.opened), text)
+            mapped = self._map_template(node)
+            compiled = resplice(mapped, text) if mapped is not None else None
         if compiled is None:
             return False
         opened.judged = self.check.opened[file] = text
@@ -127,7 +128,15 @@ class Workspace:
     def _compiled_text(self, node: ProjectNode) -> str:
         """The text that dbt compiled, with the blanks at its top where the file still has it."""
         raw = str(node.raw.get("raw_code") or "")
-        return TemplateMap.of(node.raw, self.project.directory).template or raw
+        return read_template(node.raw, self.project.directory) or raw
+
+    def _map_template(self, node: ProjectNode) -> TemplateMap | None:
+        """None where that costs more than one model may."""
+        try:
+            with bounded():
+                return TemplateMap.of(node.raw, self.project.directory, self.check.opened)
+        except OverBudget:
+            return None
 
     def close(self, file: str) -> None:
         self.opened.pop(file, None)
@@ -236,7 +245,8 @@ class Workspace:
         if found is None:
             return None
         self.check.opened[file] = opened.judged
-        return TemplateMap.of(found[0].raw, self.project.directory, self.check.opened), found[1], found[2]
+        mapped = self._map_template(found[0])
+        return (mapped, found[1], found[2]) if mapped is not None else None
 
     def find_plan(self, node: ProjectNode) -> tuple[ProjectNode, LogicalPlan, References] | None:
         """The model as it was judged last, its plan, and where its text names what; None where it has no plan."""

@@ -17,6 +17,8 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from planproof_engine.records import record
 
 _LIMIT = 200_000
+_MOST_TAGS = 20_000
+"""Tags of a template that is read. Those of public projects have some hundreds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,16 +70,29 @@ def jinja_of_dbt() -> Environment:
     return Environment(extensions=["jinja2.ext.do"])
 
 
+def parse_template(template: str) -> nodes.Template:
+    """The tree of a template. Raises `TemplateSyntaxError`, also for a number of more digits than Python reads or
+    prints, and for too many tags, and `RecursionError`."""
+    if sum(map(template.count, ("{{", "{%", "{#"))) > _MOST_TAGS:
+        raise TemplateSyntaxError("too many tags", 1)
+    try:
+        tree = jinja_of_dbt().parse(template)
+        for constant in tree.find_all(nodes.Const):
+            str(constant.value)
+    except ValueError as error:
+        raise TemplateSyntaxError(str(error), 1) from error
+    return tree
+
+
 def build_automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
     """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
 
     `strict` believes that relations' names and the like stay on one line; `incremental` says what `is_incremental()`
     is, where it is a condition of its own (None: either).
     """
-    env = jinja_of_dbt()
     try:
-        tree = env.parse(template)
-        places = list(_find_places(env, template))
+        tree = parse_template(template)
+        places = list(_find_places(jinja_of_dbt(), template))
     except (TemplateSyntaxError, RecursionError):
         return None
     builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None, incremental)

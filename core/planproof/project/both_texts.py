@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
-from planproof.project.alignment import jinja_of_dbt
+from planproof.project.alignment import parse_template
 from planproof.project.manifest import Project, ProjectNode
 from planproof_engine.records import record
 
@@ -50,7 +50,7 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     if "is_incremental" not in template:
         return None
     try:
-        tree = jinja_of_dbt().parse(template)
+        tree = parse_template(template)
         relations = _list_relations(project, node)
         first, later = (_join_pieces(_Reader(relations, is_later).read_pieces(tree.body)) for is_later in (False, True))
     except (_Unread, TemplateSyntaxError, RecursionError):

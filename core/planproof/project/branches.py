@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Container, Iterator, Mapping
+from itertools import chain
 
 from planproof.project.compiled import find_injections
+from planproof.project.macro_calls import find_call, find_tags, is_built_in, list_called
 from planproof.project.manifest import Project, ProjectNode
 
 _ASKS = re.compile(
@@ -20,19 +21,9 @@ _ASKS = re.compile(
 """Names by which a template asks the warehouse or the command line while dbt compiles. The answer may have changed
 since."""
 
-_READS = re.compile(
-    r"\b(run_query|statement|load_(?:cached_)?relation|list_relations\w*|get_(?:missing_columns|relation"
-    r"|columns_in_(?:relation|query)|column_schema_from_query))\s*\("
-)
-"""Calls by which a template reads tables of the warehouse while dbt compiles."""
-
-_FROM = re.compile(r"\bfrom\b", re.I)
 _BRANCHES = re.compile(r"\b(is_incremental|this)\b")
 _CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(([^(){}]*)\))\s*\}\}")
-_OPENED = re.compile(r"\{[{%]")
-_CLOSING = {"{{": "}}", "{%": "%}"}
 _NOT_THERE = "{{ run_query() }}"
-_BUILT_IN = ("dbt", "dbt_spark", "dbt_databricks")
 
 
 class Branch(enum.Enum):
@@ -71,46 +62,21 @@ def find_reading_call(project: Project, node: ProjectNode) -> str | None:
     """The call by which the model's template, or a macro of it, reads tables while dbt compiles. The text holds what
     was found: where a table was not there yet, a later compile prints another one."""
     template = node.raw.get("raw_code")
-    texts = (template if isinstance(template, str) else "", *_list_macros(project, node))
-    return next((call for text in texts if text != _NOT_THERE and (call := _find_call(text)) is not None), None)
-
-
-@lru_cache(maxsize=4096)
-def _find_call(text: str) -> str | None:
-    tags = list(_find_tags(text))
-    found = [str(call[1]) for tag in tags if (call := _READS.search(text[tag])) is not None]
-    # A statement without FROM asks the warehouse to reckon, as dbt_utils.date_spine has it count days.
-    starts, stops = [0, *(tag.stop for tag in tags)], [*(tag.start for tag in tags), len(text)]
-    outside = " ".join(text[start:stop] for start, stop in zip(starts, stops))
-    reads = found and (found != ["statement"] or _FROM.search(outside) is not None)
-    return found[0] if reads else None
+    texts = chain([template if isinstance(template, str) else ""], _list_macros(project, node, project.reading_macros))
+    return next((call for text in texts if text != _NOT_THERE and (call := find_call(text)) is not None), None)
 
 
 def _is_in_jinja(words: re.Pattern[str], text: str) -> bool:
-    return any(words.search(text[tag]) for tag in _find_tags(text))
+    return any(words.search(text[tag]) for tag in find_tags(text))
 
 
-def _find_tags(text: str) -> Iterator[slice]:
-    """Where Jinja's expressions and statements stand. What is not closed is none."""
-    at, unclosed = 0, set[str]()
-    while (opened := _OPENED.search(text, at)) is not None:
-        kind, at = opened[0], opened.start() + 1
-        stop = text.find(_CLOSING[kind], opened.end()) if kind not in unclosed else -1
-        if stop < 0:
-            unclosed.add(kind)
-        else:
-            at = stop + 2
-            yield slice(opened.start(), at)
-
-
-def _list_macros(project: Project, node: ProjectNode) -> Iterator[str]:
-    """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything."""
+def _list_macros(project: Project, node: ProjectNode, among: Container[str] | None = None) -> Iterator[str]:
+    """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything.
+    `among`: of these alone."""
     waiting, seen = [node.raw], set[str]()
     while waiting:
-        depends_on = waiting.pop().get("depends_on")
-        called = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
-        for key in called if isinstance(called, list) else ():
-            if not isinstance(key, str) or key in seen or key.split(".")[1:2] in [[package] for package in _BUILT_IN]:
+        for key in list_called(waiting.pop()):
+            if key in seen or is_built_in(key) or (among is not None and key not in among):
                 continue
             seen.add(key)
             macro = project.macros.get(key)

@@ -82,14 +82,16 @@ def remarks_on_drift(
 ) -> Iterator[str]:
     """A remark for each source whose columns in the freeze file are not the declared ones, where models that read it
     were stopped. `reports` are by unique id. A declaration that fits, or that nobody made, is no news."""
+    stopped = {key: report.model for key, report in reports.items() if is_stopped(report)}
+    below = _find_below(project, stopped) if stopped else {}
     for source in project.sources:
         known = frozen.find(source.relation)
         if known is None:
             continue
-        changed = list(_describe_drift(source, known, timestamp_ntz))
-        below = project.descendants([source.unique_id]) if changed else ()
-        broken = [report.model for key, report in reports.items() if key in below and is_stopped(report)]
-        if broken:
+        found = below.get(source.unique_id, 0)
+        changed = list(_describe_drift(source, known, timestamp_ntz)) if found else []
+        if changed:
+            broken = [model for at, model in enumerate(stopped.values()) if found >> at & 1]
             reads = (
                 "1 model that reads it is"
                 if len(broken) == 1
@@ -99,6 +101,15 @@ def remarks_on_drift(
                 f"the source {source.relation} is not what {source.file or 'the manifest'} declares ({known.origin}: "
                 f"{'; '.join(changed)}); {reads} stopped: {list_names(broken)}"
             )
+
+
+def _find_below(project: Project, wanted: Iterable[str]) -> dict[str, int]:
+    """For each node, which of the wanted ones are it or downstream of it: one bit for each, in their order."""
+    found = {key: 1 << at for at, key in enumerate(wanted)}
+    for key in reversed(list(project.nodes)):  # Children before their parents.
+        for child in project.children[key]:
+            found[key] = found.get(key, 0) | found.get(child, 0)
+    return found
 
 
 def _describe_drift(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:

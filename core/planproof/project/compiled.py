@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from planproof.project.nodes import patch_of
-from planproof.project.reads import is_file, package_folder, read_within
+from planproof.project.reads import is_file, package_folder, read_within, resolve_within
 from planproof.project.texts import convert_line_ends
 from planproof.project.yaml_text import load_yaml_nodes
 from planproof.report.model import Report
@@ -57,7 +59,7 @@ class TemplateMap:
 
         The manifest's `raw_code` lost the blank lines at the top of the file: only the file itself gives a line.
         """
-        file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
+        file = _name_file(node)
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
         template, shown = _read_template(node, file, directory, opened or {})
         compiled = str(node.get("compiled_code") or "")
@@ -204,9 +206,17 @@ def template_of(
 ) -> tuple[str, str, int]:
     """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
     long it is. `opened` are texts that were read already, by path."""
-    file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
-    text, shown = _read_template(node, file, directory, opened or {})
+    text, shown = _read_template(node, _name_file(node), directory, opened or {})
     return shown, text[: len(text) - len(text.lstrip())], len(text)
+
+
+def read_template(node: Mapping[str, Any], directory: str | Path | None) -> str:
+    """The text of the file that dbt compiled, with the blanks at its top; empty where no file has it any more."""
+    return _read_template(node, _name_file(node), directory, {})[0]
+
+
+def _name_file(node: Mapping[str, Any]) -> str:
+    return str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
 
 
 def _read_template(
@@ -242,7 +252,7 @@ class Promises:
     """The YAML files of a project in `directory`; each is read once, and only where a promise is open or broken."""
 
     directory: Path | None
-    _models: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _models: dict[str, dict[str, _Entry]] = field(default_factory=dict)
 
     def place_findings(self, report: Report, node: Mapping[str, Any]) -> Report:
         """The report whose findings on the contract, unless they are proved, tell where it promises that."""
@@ -255,26 +265,27 @@ class Promises:
         # Of an installed package the YAML lies beside its models.
         own = package in ("", str(node.get("package_name") or "")) and not _is_installed(node, self.directory, path)
         file = path if own else f"dbt_packages/{package}/{path}"
-        model = self._read_models(file).get(str(node.get("name")))
-        if model is None:
+        entry = self._read_models(file).get(str(node.get("name")))
+        if entry is None:
             return report
         findings = (
-            replace(f, promise=_find_place(f, model, file)) if _is_about_a_promise(f) else f for f in report.findings
+            replace(f, promise=entry.find_place(f, file)) if _is_about_a_promise(f) else f for f in report.findings
         )
         return replace(report, findings=tuple(findings))
 
-    def _read_models(self, file: str) -> dict[str, Any]:
-        """The nodes of the models that a file describes, by name; none of a file that cannot be read."""
-        if file not in self._models:
-            self._models[file] = {}
-            try:
-                root = load_yaml_nodes(read_within(Path(str(self.directory)), file).decode("utf-8"))
-                self._models[file] = {
-                    name: model for model in _items(_find_child(root, "models")) if (name := _name(model))
+    def _read_models(self, file: str) -> dict[str, _Entry]:
+        """The models that a file describes, by name; none of a file that cannot be read."""
+        try:
+            real = os.path.realpath(resolve_within(str(self.directory), file))  # However a manifest spells it.
+            if real not in self._models:
+                self._models[real] = {}
+                root = load_yaml_nodes(read_within(str(self.directory), file).decode("utf-8"))
+                self._models[real] = {
+                    name: _Entry(model) for model in _items(_find_child(root, "models")) if (name := _name(model))
                 }
-            except (OSError, ValueError, RecursionError, yaml.YAMLError):
-                pass
-        return self._models[file]
+            return self._models[real]
+        except (OSError, ValueError, RecursionError, yaml.YAMLError):
+            return {}
 
 
 def _place_queries(report: Report) -> Report:
@@ -300,42 +311,79 @@ def _is_installed(node: Mapping[str, Any], directory: Path, path: str) -> bool:
     return bool(package) and not is_file(directory / path) and is_file(directory / "dbt_packages" / package / path)
 
 
-def _find_place(finding: Finding, model: Any, file: str) -> Origin | None:
-    wanted = split_name(finding.field)[0] if finding.field else None
-    columns = ByColumn((str(_name(column)), column) for column in _items(_find_child(model, "columns")))
-    column = columns.get(wanted) if wanted is not None else None
-    if _is_test(finding):
-        return _origin_of(_test(finding, column) or _test(finding, model) or column or model, file)
-    if finding.code in _OF_THE_MODEL and _find_constraint(finding, column) is None:
-        listed = None if finding.code in ("PP502", "PP503") else _find_child(model, "constraints")
-        found = _find_constraint(finding, model) or listed or column or model
-    elif column is None:
-        return None if wanted is not None else _origin_of(model, file)
-    else:
-        key = _KEY_OF.get(finding.code)
-        found = _find_constraint(finding, column) or (_find_child(column, key) if key else None) or column
-    return _origin_of(found, file)
+class _Entry:
+    """The entry of a model in a YAML file. Its parts are asked for by each finding, and looked through once."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._constraints: dict[int, dict[str | None, tuple[int, Any]]] = {}
+        self._tests: dict[int, _Tests] = {}
+
+    @cached_property
+    def _columns(self) -> ByColumn[Any]:
+        return ByColumn((str(_name(column)), column) for column in _items(_find_child(self.model, "columns")))
+
+    @cached_property
+    def _listed(self) -> Any:
+        return _find_child(self.model, "constraints")
+
+    def find_place(self, finding: Finding, file: str) -> Origin | None:
+        wanted = split_name(finding.field)[0] if finding.field else None
+        column, model = self._columns.get(wanted) if wanted is not None else None, self.model
+        if _is_test(finding):
+            return _origin_of(
+                self._find_test(finding, column) or self._find_test(finding, model) or column or model, file
+            )
+        if finding.code in _OF_THE_MODEL and self._find_constraint(finding, column) is None:
+            listed = None if finding.code in ("PP502", "PP503") else self._listed
+            found = self._find_constraint(finding, model) or listed or column or model
+        elif column is None:
+            return None if wanted is not None else _origin_of(model, file)
+        else:
+            key = _KEY_OF.get(finding.code)
+            found = self._find_constraint(finding, column) or (_find_child(column, key) if key else None) or column
+        return _origin_of(found, file)
+
+    def _find_test(self, finding: Finding, holder: Any) -> Any:
+        """The data test of a column or a model that a finding speaks of."""
+        if id(holder) not in self._tests:
+            self._tests[id(holder)] = _Tests(holder)
+        return self._tests[id(holder)].find(finding.promised or "")
+
+    def _find_constraint(self, finding: Finding, holder: Any) -> Any:
+        """The constraint of a column or a model that a finding speaks of."""
+        if id(holder) not in self._constraints:
+            first = self._constraints[id(holder)] = {}
+            for at, constraint in enumerate(_items(_find_child(holder, "constraints"))):
+                first.setdefault(_find_text(constraint, "type"), (at, constraint))
+        kind = (finding.promised or "").partition("(")[0].lower().replace(" ", "_")
+        kinds = ("not_null", "primary_key") if kind == "not_null" else (kind,)
+        listed = [found for kind in kinds if (found := self._constraints[id(holder)].get(kind)) is not None]
+        return min(listed, key=lambda found: found[0])[1] if listed else None
 
 
-def _test(finding: Finding, holder: Any) -> Any:
-    """The data test of a column or a model that a finding speaks of: by its own name, else by the beginning of the name
-    that dbt makes of it."""
-    name, alike = finding.promised or "", None
-    for test in (*_items(_find_child(holder, "data_tests")), *_items(_find_child(holder, "tests"))):
-        pairs = test.value if isinstance(test, yaml.MappingNode) else [(test, None)]
-        if name in (_name(test), *(_name(value) for _, value in pairs)):
-            return test
-        if alike is None and any(name.startswith(f"{str(key.value).replace('.', '_')}_") for key, _ in pairs):
-            alike = test
-    return alike
+class _Tests:
+    """The data tests of a column or a model, by their names and by the beginnings of those that dbt makes of them."""
 
+    def __init__(self, holder: Any) -> None:
+        self._named: dict[str | None, Any] = {}
+        self._begun: dict[str, tuple[int, Any]] = {}
+        listed = (*_items(_find_child(holder, "data_tests")), *_items(_find_child(holder, "tests")))
+        for at, test in enumerate(listed):
+            pairs = test.value if isinstance(test, yaml.MappingNode) else [(test, None)]
+            for name in (_name(test), *(_name(value) for _, value in pairs)):
+                self._named.setdefault(name, test)
+            for key, _ in pairs:
+                self._begun.setdefault(f"{str(key.value).replace('.', '_')}_", (at, test))
+        self._lengths = sorted({len(begin) for begin in self._begun})
 
-def _find_constraint(finding: Finding, holder: Any) -> Any:
-    """The constraint of a column or a model that a finding speaks of."""
-    kind = (finding.promised or "").partition("(")[0].lower().replace(" ", "_")
-    kinds = {"not_null", "primary_key"} if kind == "not_null" else {kind}
-    listed = [c for c in _items(_find_child(holder, "constraints")) if _find_text(c, "type") in kinds]
-    return listed[0] if listed else None
+    def find(self, name: str) -> Any:
+        """The test of this name, else the first whose name may begin so."""
+        if name in self._named:
+            return self._named[name]
+        lengths = self._lengths[: bisect_right(self._lengths, len(name))]
+        alike = [found for length in lengths if (found := self._begun.get(name[:length])) is not None]
+        return min(alike, key=lambda found: found[0])[1] if alike else None
 
 
 def _origin_of(node: Any, file: str) -> Origin:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from planproof import own_errors
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
@@ -20,6 +22,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
 from planproof.report.details import Details
+from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.claim import join_path
@@ -30,6 +33,8 @@ from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
+MOST_NAMED = 40
+"""Names of what a change reaches, at most, in words for people; `--json` has all of them."""
 _PROMISES = ("never null now", "constraint added")
 
 
@@ -93,7 +98,7 @@ class SchemaChange:
     def describe_reach(self) -> list[str]:
         """The contracts and exposures that the change reaches, in words."""
         words = (("the contract of", self.contracts), ("the exposure", self.exposures))
-        return [f"{word} {', '.join(names)}" for word, names in words if names]
+        return [f"{word} {list_names(names, MOST_NAMED)}" for word, names in words if names]
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "direction": self.direction}
@@ -112,6 +117,11 @@ class Comparison:
     @property
     def breaking(self) -> bool:
         return any(change.effect == BREAKING for change in self.changes)
+
+    @property
+    def failed(self) -> bool:
+        """Whether planproof itself failed on a relation."""
+        return own_errors.ON_MODEL in self.unread.values()
 
 
 def compare_shapes(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[SchemaChange]:
@@ -232,7 +242,7 @@ def _finding(change: SchemaChange) -> Finding:
     if change.before or change.after:
         message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
     if change.reaches:
-        message += f"; reaches {', '.join(change.reaches)}"
+        message += f"; reaches {list_names(change.reaches, MOST_NAMED)}"
     message += "".join(f"; {said}" for said in change.describe_reach())
     return Finding(
         Verdict.VIOLATED if breaking else Verdict.WARNING,
@@ -306,21 +316,23 @@ def _place_beside(project: Project, other: Project) -> Project:
 
 @dataclass(slots=True)
 class _Shapes:
-    """The relations of one project by unique id; `feeds` says per column which columns are made of it directly,
-    `promised` which columns a relation's contract names, `keys` a relation's unique id, `readers` the relations that
-    read one, by its unique id, `exposures` what each reads."""
+    """The relations of one project by unique id; `feeds` says per column which columns are made of it directly, each
+    with its key, `fed` per relation which of its columns feed others, `promised` which columns a relation's contract
+    names, `keys` a relation's unique id, `readers` the relations that read one, by its unique id, `exposures` the names
+    of those that read a node."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-    feeds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    feeds: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    fed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     promised: dict[str, frozenset[str]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     readers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    exposures: tuple[tuple[str, frozenset[str]], ...] = ()
+    exposures: Mapping[str, set[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, project: Project, conf: Conf | None, frozen: Frozen) -> _Shapes:
-        found = cls(exposures=tuple(_find_exposures(project)))
+        found = cls(exposures=_find_exposures(project))
         check = OfflineCheck(project, conf or DBT_CONF, frozen)
         for key, node in project.nodes.items():
             report = check.visit(node)
@@ -345,9 +357,14 @@ class _Shapes:
     def _note(self, relation: str, lineage: Mapping[str, Any]) -> None:
         for name, sources in lineage.get("columns", ()):
             for source, column, _ in sources:
-                self.feeds[_key(source, column)].add(f"{relation}.{name}")
+                self._feed(source, column, f"{relation}.{name}")
         for source, column, _ in lineage.get("rows", ()):
-            self.feeds[_key(source, column)].add(f"{relation}.{_ROWS}")
+            self._feed(source, column, f"{relation}.{_ROWS}")
+
+    def _feed(self, source: str, column: str, reader: str) -> None:
+        key = _key(source, column)
+        self.feeds[key][reader] = _key(*reader.rsplit(".", 1))
+        self.fed[_last_two_parts(source)].add(key)
 
     def follow_change(self, change: SchemaChange, key: str) -> SchemaChange:
         reaches = self.find_reached(change, key)
@@ -361,7 +378,7 @@ class _Shapes:
             for other, names in touched.items()
             if names & self.promised.get(other, frozenset())
         ]
-        exposures = [name for name, read in self.exposures if read & {key, *touched}]
+        exposures = {name for node in {key, *touched} for name in self.exposures.get(node, ())}
         return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
 
     def find_reached(self, change: SchemaChange, key: str) -> tuple[str, ...]:
@@ -370,29 +387,30 @@ class _Shapes:
         if change.column is not None:
             waiting = [_key(change.relation, split_name(change.column)[0])]
         elif change.effect == BREAKING and change.what in _OF_ALL:
-            within = f"{_last_two_parts(change.relation)}."
-            waiting = [column for column in self.feeds if column.startswith(within)]
+            waiting = list(self.fed.get(_last_two_parts(change.relation), ()))
         else:
             return ()
         seen = {f"{name}.{_ROWS}" for name in self.readers.get(key, ())} if change.column is None else set[str]()
         while waiting:
-            for column in self.feeds.get(waiting.pop(), ()):
+            for column, reader in self.feeds.get(waiting.pop(), {}).items():
                 if column not in seen:
                     seen.add(column)
-                    waiting.append(_key(*column.rsplit(".", 1)))
+                    waiting.append(reader)
         return tuple(sorted(seen))
 
 
-def _find_exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
-    """The names of the manifest's exposures, with the nodes that each reads."""
-    given = project.manifest.get("exposures")
+def _find_exposures(project: Project) -> dict[str, set[str]]:
+    """By unique id of a node, the names of the manifest's exposures that read it."""
+    given, found = project.manifest.get("exposures"), dict[str, set[str]]()
     for form in given.values() if isinstance(given, Mapping) else ():
         depends_on = form.get("depends_on") if isinstance(form, Mapping) else None
         nodes = depends_on.get("nodes") if isinstance(depends_on, Mapping) else None
-        if isinstance(nodes, list):
-            yield str(form.get("name") or form.get("unique_id") or "?"), frozenset(map(str, nodes))
+        for node in nodes if isinstance(nodes, list) else ():
+            found.setdefault(str(node), set()).add(str(form.get("name") or form.get("unique_id") or "?"))
+    return found
 
 
+@lru_cache(maxsize=2**14)
 def _last_two_parts(relation: str) -> str:
     return ".".join(RelationName.parse(relation).key[-2:])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -203,28 +204,67 @@ def model_paths(home: Path) -> list[str]:
 def find_property_file(project: Project, node: ProjectNode, into: Path | None = None) -> Path:
     """The YAML file that describes the model; else `into`; else the one that describes its folder. Raises
     `ProjectError` for a file outside the project."""
-    if project.directory is None:
-        raise ProjectError("a manifest alone has no files to write to; give the project's directory")
-    patch = patch_of(node.raw)[1]
-    if not patch and not node.file:
-        raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
-    home = real_path(project.directory)
-    try:
-        own = (home / str(node.file)).with_suffix(".yml")
-        beside = own if own.exists() else home / _find_folder_file(project, str(node.file))
-        file = real_path(home / patch if patch else into or beside)
-        file.exists()
-    except (OSError, ValueError) as error:  # A name that no file has.
-        raise ProjectError(f"{node.label}: its path is not valid: {error}") from error
-    paths = [real_path(home / name) for name in model_paths(home) if "\0" not in name]
-    below = [path for path in paths if path != home and path.is_relative_to(home)]
-    is_below = any(file.is_relative_to(path) and not _is_hidden(file, home) for path in below)
-    if not is_below or file.suffix not in (".yml", ".yaml"):
-        raise ProjectError(
-            f"{node.label}: {file} is no YAML file of the project in {home}, below its model paths; write the contract "
-            "there by hand"
-        )
-    return file
+    return _PropertyFiles(project).find(node, into)
+
+
+class _PropertyFiles:
+    """Which YAML file describes a model; what the project's folders say is read once for all of them."""
+
+    def __init__(self, project: Project) -> None:
+        """Raises `ProjectError`."""
+        if project.directory is None:
+            raise ProjectError("a manifest alone has no files to write to; give the project's directory")
+        self._project, self._home = project, real_path(project.directory)
+        self._of_folders: dict[PurePosixPath, str] = {}
+
+    @cached_property
+    def _below(self) -> set[Path]:
+        paths = {real_path(self._home / name) for name in model_paths(self._home) if "\0" not in name}
+        return {path for path in paths if path != self._home and path.is_relative_to(self._home)}
+
+    @cached_property
+    def _beside(self) -> Mapping[PurePosixPath, list[tuple[ProjectNode, PurePosixPath]]]:
+        """The models of each folder."""
+        found: dict[PurePosixPath, list[tuple[ProjectNode, PurePosixPath]]] = {}
+        for node in self._project.models:
+            if node.file:
+                path = PurePosixPath(node.file)
+                found.setdefault(path.parent, []).append((node, path))
+        return found
+
+    def find(self, node: ProjectNode, into: Path | None = None) -> Path:
+        """Raises `ProjectError` for a file outside the project."""
+        patch, home = patch_of(node.raw)[1], self._home
+        if not patch and not node.file:
+            raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
+        try:
+            own = (home / str(node.file)).with_suffix(".yml")
+            beside = own if own.exists() else home / self._find_folder_file(str(node.file))
+            file = real_path(home / patch if patch else into or beside)
+            file.exists()
+        except (OSError, ValueError) as error:  # A name that no file has.
+            raise ProjectError(f"{node.label}: its path is not valid: {error}") from error
+        is_below = not self._below.isdisjoint((file, *file.parents)) and not _is_hidden(file, home)
+        if not is_below or file.suffix not in (".yml", ".yaml"):
+            raise ProjectError(
+                f"{node.label}: {file} is no YAML file of the project in {home}, below its model paths; write the "
+                "contract there by hand"
+            )
+        return file
+
+    def _find_folder_file(self, file: str) -> str:
+        """Where a model goes that has neither a description nor a file of its name: to the file that describes most
+        models of its folder and bears the name of none of them, else to one that is called after the folder, such as
+        models/marts/_marts.yml."""
+        folder = PurePosixPath(file).parent
+        if folder not in self._of_folders:
+            beside = self._beside.get(folder, [])
+            names = {path.stem for _, path in beside}
+            patches = Counter(patch for node, _ in beside if (patch := patch_of(node.raw)[1]))
+            places = ((PurePosixPath(patch), patch) for patch, _ in patches.most_common())
+            own = (patch for place, patch in places if place.parent == folder and place.stem not in names)
+            self._of_folders[folder] = next(own, str(folder / f"_{folder.name}.yml"))
+        return self._of_folders[folder]
 
 
 def _is_hidden(file: Path, home: Path) -> bool:
@@ -232,25 +272,15 @@ def _is_hidden(file: Path, home: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(home).parts)
 
 
-def _find_folder_file(project: Project, file: str) -> str:
-    """Where a model goes that has neither a description nor a file of its name: to the file that describes most models
-    of its folder and bears the name of none of them, else to one that is called after the folder, such as
-    models/marts/_marts.yml."""
-    folder = PurePosixPath(file).parent
-    beside = [node for node in project.models if node.file and PurePosixPath(node.file).parent == folder]
-    names = {PurePosixPath(node.file or "").stem for node in beside}
-    patches = Counter(patch for node in beside if (patch := patch_of(node.raw)[1]))
-    places = ((PurePosixPath(patch), patch) for patch, _ in patches.most_common())
-    own = [patch for place, patch in places if place.parent == folder and place.stem not in names]
-    return own[0] if own else str(folder / f"_{folder.name}.yml")
-
-
 def group_by_file(
     project: Project, inferred: Iterable[Inferred], into: Path | None = None
 ) -> Mapping[Path, list[Inferred]]:
     """What there is to write, by the file to write it to. `into` takes the models that no file describes yet."""
     files: dict[Path, list[Inferred]] = {}
-    for one in inferred:
-        if one.reason is None:
-            files.setdefault(find_property_file(project, one.node, into), []).append(one)
+    wanted = [one for one in inferred if one.reason is None]
+    if not wanted:
+        return files
+    places = _PropertyFiles(project)
+    for one in wanted:
+        files.setdefault(places.find(one.node, into), []).append(one)
     return files

@@ -19,6 +19,7 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.behind import Behind
 from planproof.project.compiler import Compiler
 from planproof.project.garbage import pause_collections
+from planproof.project.macro_calls import list_reading_macros
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
 from planproof.project.reads import ProjectError, is_file, read_content
 from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
@@ -230,6 +231,11 @@ class Project:
             if len(parents) == 1:
                 found.setdefault(str(parents[0]), []).append(column)
         return {key: tuple(columns) for key, columns in found.items()}
+
+    @cached_property
+    def reading_macros(self) -> frozenset[str]:
+        """The macros that read tables while dbt compiles, themselves or through others."""
+        return list_reading_macros(self.macros)
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
+from planproof import own_errors
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
@@ -316,7 +317,7 @@ class OfflineCheck:
             self.unread[node.unique_id] = "planning it costs more than planproof spends on one model"
             return report_too_large(self._make_draft(node, Subject.of_name(node)), over)
         except Exception as error:
-            self.unread[node.unique_id] = "planproof itself failed on it"
+            self.unread[node.unique_id] = own_errors.ON_MODEL
             return report_failed(self._make_draft(node, Subject.of_name(node)), error)
 
     def _judge_model(self, node: ProjectNode) -> Report:

@@ -27,6 +27,7 @@ File = str | Path
 
 _LARGE = 2**16
 _SIZE = 16
+_LONGEST = 2**15
 MOST = 2**28
 """Bytes of a file that an artifact names, at most."""
 LARGEST = 2**30
@@ -99,6 +100,8 @@ def resolve_within(home: File, name: str) -> str:
 
 
 def _resolve_below(root: str, home: File, name: str) -> str:
+    if len(name) > _LONGEST:  # No system has one, and links are looked for in a time that grows with its square.
+        raise PermissionError(f"a name of {len(name):,} characters is longer than any file's")
     path = os.path.join(os.fspath(home), name)
     real = os.path.realpath(path)
     if not is_within(real, root):

@@ -23,10 +23,9 @@ from planproof.project.reads import (
     is_later,
     list_yaml_files,
     package_folder,
-    read_within,
     resolve_within,
 )
-from planproof.project.texts import convert_line_ends, is_text_of
+from planproof.project.texts import FileTexts, convert_line_ends
 
 _BLANK = re.compile(r"\s+")
 
@@ -39,11 +38,11 @@ class Files:
     project: Project
     of_yaml: bool = True
     opened: dict[str, str] = field(default_factory=dict)
-    _yaml: dict[Path, Any] = field(default_factory=dict)
+    _texts: FileTexts = field(default_factory=FileTexts)
+    _yaml: dict[str, Any] = field(default_factory=dict)
     _later: dict[str, Path | None] = field(default_factory=dict)
     _described: dict[PurePosixPath, dict[str, tuple[str, Any]]] = field(default_factory=dict)
-    _macros: dict[str, bool] = field(default_factory=dict)
-    _called: dict[tuple[str, ...], str | None] = field(default_factory=dict)
+    _called: dict[str, str | None] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
 
     def find_change(self, node: ProjectNode) -> str | None:
@@ -57,11 +56,11 @@ class Files:
             return None
         home = directory / installed
         path = os.path.join(home, node.file)
-        text = _read_text(home, node.file)
+        text = self._texts.read(home, node.file)
         if text is None and not is_file(path):
             return f"{node.file} is gone" if own and self._has_models(directory) else None
-        self.opened = {node.file: convert_line_ends(text)} if text is not None and own else {}
-        if text is not None and not is_text_of(node.raw, text):
+        self.opened = {node.file: text.plain} if text is not None and own else {}
+        if text is not None and not text.is_of(node.raw):
             return f"{node.file} changed"
         if not own:
             return None
@@ -125,12 +124,13 @@ class Files:
             return True
 
     def _read_yaml(self, path: Path) -> Any:
-        if path not in self._yaml:
+        real = os.path.realpath(path)  # However a manifest spells it.
+        if real not in self._yaml:
             try:
-                self._yaml[path] = load_file(path, self.project.directory)
+                self._yaml[real] = load_file(path, self.project.directory)
             except ProjectError:
-                self._yaml[path] = None
-        return self._yaml[path]
+                self._yaml[real] = None
+        return self._yaml[real]
 
     # --- the macros -------------------------------------------------------------------------------------------------
 
@@ -138,25 +138,54 @@ class Files:
         """dbt 1 keeps a macro's text as its file has it; of dbt 2 that is not known."""
         if not self.project.dbt_version.startswith("1."):
             return None
-        asked = tuple(_list_ids(node.raw))
-        if asked not in self._called:
-            self._called[asked] = self._find_changed_macro(asked, directory)
-        return self._called[asked]
+        asked = _list_ids(node.raw)
+        self._note_macros(asked, directory)
+        return self._find_called(asked)
 
-    def _find_changed_macro(self, asked: Iterable[str], directory: Path) -> str | None:
-        waiting, seen = list(asked), set[str]()
+    def _find_called(self, keys: list[str]) -> str | None:
+        return next((said for key in reversed(keys) if (said := self._called.get(key)) is not None), None)
+
+    def _note_macros(self, asked: Iterable[str], directory: Path) -> None:
+        """Notes in `_called` what changed of each macro and of those that it calls, itself before them. A macro is
+        looked at once, whoever calls it."""
+        waiting, opened, done = [(key, False) for key in asked], set[str](), list[str]()
+        while waiting:
+            key, is_left = waiting.pop()
+            if is_left:
+                called = _list_ids(self.project.macros[key])
+                self._called[key] = self._describe_macro(key, directory) or self._find_called(called)
+                done.append(key)
+            elif key not in opened and key not in self._called and isinstance(self.project.macros.get(key), Mapping):
+                opened.add(key)
+                waiting += [(key, True), *((other, False) for other in _list_ids(self.project.macros[key]))]
+        self._note_circles(done)
+
+    def _note_circles(self, keys: Iterable[str]) -> None:
+        """In a circle one macro was left before another that it calls."""
+        callers: dict[str, list[str]] = {}
+        for key in keys:
+            for called in _list_ids(self.project.macros[key]):
+                callers.setdefault(called, []).append(key)
+        waiting = [key for key in callers if self._called.get(key) is not None]
         while waiting:
             key = waiting.pop()
-            macro = self.project.macros.get(key)
-            if key in seen or not isinstance(macro, Mapping):
-                continue
-            seen.add(key)
-            if key not in self._macros:
-                self._macros[key] = macro.get("package_name") == self.project.name and _is_gone(macro, directory)
-            if self._macros[key]:
-                return f"the macro {macro.get('name')} changed ({macro.get('original_file_path')})"
-            waiting += _list_ids(macro)
-        return None
+            for caller in callers.pop(key, ()):
+                if self._called[caller] is None:
+                    self._called[caller] = self._called[key]
+                    waiting.append(caller)
+
+    def _describe_macro(self, key: str, directory: Path) -> str | None:
+        macro = self.project.macros[key]
+        if macro.get("package_name") != self.project.name or not self._is_gone(macro, directory):
+            return None
+        return f"the macro {macro.get('name')} changed ({macro.get('original_file_path')})"
+
+    def _is_gone(self, macro: Mapping[str, Any], directory: Path) -> bool:
+        file, text = macro.get("original_file_path"), macro.get("macro_sql")
+        if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
+            return False
+        found = self._texts.read(directory, file)
+        return found is not None and convert_line_ends(text).strip() not in found.plain
 
 
 def _is_inside(directory: Path, name: str) -> bool:
@@ -165,21 +194,6 @@ def _is_inside(directory: Path, name: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _read_text(directory: Path, name: str) -> str | None:
-    try:
-        return read_within(directory, name).decode("utf-8")
-    except (OSError, ValueError):
-        return None
-
-
-def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
-    file, text = macro.get("original_file_path"), macro.get("macro_sql")
-    if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
-        return False
-    found = _read_text(directory, file)
-    return found is not None and convert_line_ends(text).strip() not in convert_line_ends(found)
 
 
 def _list_ids(form: Mapping[str, Any]) -> list[str]:
