@@ -12,7 +12,7 @@ from planproof.project.nodes import split_columns
 from planproof.project.reads import ProjectError
 from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
-from planproof_engine.hazards import Written
+from planproof_engine.hazards import Written, suspected_batches
 from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
 
@@ -28,6 +28,9 @@ def judge_increments(
     tell. `plan` plans a text over what is known."""
     from planproof.project.both_texts import find_both_texts  # With Jinja, which takes long.
 
+    config = node.raw.get("config") or {}
+    if config.get("incremental_strategy") == "microbatch":
+        return _judge_batches(node, config, plan)
     texts = find_both_texts(project, node)
     if texts is None:
         return []
@@ -49,6 +52,18 @@ def judge_increments(
         origin = place(own, at, at + len(part)) if at >= 0 else None
         placed.append(replace(suspicion.finding, origin=origin))
     return placed + ([proof] if proof is not None else [])
+
+
+def _judge_batches(
+    node: ProjectNode, config: Mapping[str, object], plan: Callable[[str], LogicalPlan]
+) -> list[Finding]:
+    time, batch = str(config.get("event_time") or ""), str(config.get("batch_size") or "")
+    try:
+        root = plan(node.sql or "").root
+        found = deeply(lambda: list(suspected_batches(root, time, batch, _read_names(config.get("partition_by")))))
+    except (AnalysisError, Unknown, RecursionError):
+        return []
+    return [suspicion.finding for suspicion in found]
 
 
 def find_first_plan(project: Project, node: ProjectNode, plan: Callable[[str], LogicalPlan]) -> LogicalPlan | None:

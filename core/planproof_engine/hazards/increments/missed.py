@@ -43,6 +43,8 @@ def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[
         yield "it compares with the greatest value of another column"
     if watermark.is_null_over_nothing:
         yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
+    if watermark.is_now_over_nothing:
+        yield "if the table is empty, it compares with the time of the run, and no run reads what is older"
     is_cut = filters.is_cut(row) or filters.is_cut(inc.definitions.of(filters.drop_casts(row)))
     if watermark.is_strict and watermark.is_exact and is_cut and not _is_closed(inc, row):
         yield "later rows that share the greatest value, such as the same day, are never read"

@@ -10,8 +10,8 @@ from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 
 _CALENDAR = ("day", "month", "quarter", "year")
-_WITHIN = {unit: frozenset(("hour", *_CALENDAR[: at + 1])) for at, unit in enumerate(_CALENDAR)}
-_WITHIN |= {"hour": frozenset({"hour"}), "week": frozenset({"hour", "day", "week"})}
+WITHIN = {unit: frozenset(("hour", *_CALENDAR[: at + 1])) for at, unit in enumerate(_CALENDAR)}
+WITHIN |= {"hour": frozenset({"hour"}), "week": frozenset({"hour", "day", "week"})}
 """A beginning of the unit is one of each of these, too."""
 _SPELLED = {"mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day"}
 _PATTERNS = {"yyyyMMddHH": "hour", "yyyyMMdd": "day", "yyyyMM": "month", "yyyy": "year"}
@@ -53,7 +53,7 @@ def find_cut(expr: x.Expr) -> tuple[str, x.Expr] | None:
         unit, time = args if name == "date_trunc" else args[::-1]
         said = str(unit.value).lower() if isinstance(unit, x.Literal) else ""
         found = _SPELLED.get(said, said)
-        return (found, time) if found in _WITHIN else None
+        return (found, time) if found in WITHIN else None
     if name == "date_format" and isinstance(last, x.Literal):
         pattern = re.sub(r"[^a-zA-Z]", "", str(last.value))
         return (_PATTERNS[pattern], args[0]) if pattern in _PATTERNS else None
@@ -75,11 +75,11 @@ def list_beginnings(expr: x.Expr, behind: Callable[[x.Expr], x.Expr]) -> frozens
         return list_beginnings(expr.child, behind)
     cut = find_cut(expr)
     if cut is not None:
-        return _WITHIN[cut[0]] | (list_beginnings(cut[1], behind) if cut[0] == "day" else frozenset())
+        return WITHIN[cut[0]] | (list_beginnings(cut[1], behind) if cut[0] == "day" else frozenset())
     if isinstance(expr, x.Cast):
         return list_beginnings(expr.child, behind)
     found = _list_of_call(expr, behind) if isinstance(expr, x.Call) else frozenset[str]()
-    return found | (_WITHIN["day"] if expr.type == dt.DATE else frozenset())
+    return found | (WITHIN["day"] if expr.type == dt.DATE else frozenset())
 
 
 def _list_of_call(call: x.Call, behind: Callable[[x.Expr], x.Expr]) -> frozenset[str]:
@@ -90,7 +90,7 @@ def _list_of_call(call: x.Call, behind: Callable[[x.Expr], x.Expr]) -> frozenset
     if name == "add_months":
         return list_beginnings(args[0], behind) & _list_kept_by_months(by)
     if name in ("date_add", "date_sub"):
-        return list_beginnings(args[0], behind) & _WITHIN["week"] if by is not None and by % 7 == 0 else _WITHIN["day"]
+        return list_beginnings(args[0], behind) & WITHIN["week"] if by is not None and by % 7 == 0 else WITHIN["day"]
     if name == "timestampadd" and isinstance(args[0], x.Literal):
         return list_beginnings(last, behind) & _list_kept(str(args[0].value).lower(), _find_number(args[1]))
     if len(args) == 2 and isinstance(last, x.Literal) and isinstance(last.type, dt.Interval):
@@ -114,27 +114,27 @@ def _list_kept(unit: str, by: int | None) -> frozenset[str]:
         return _list_kept_by_months(None if by is None else by * months)
     hours = {"hour": 1, "day": 24, "week": 7 * 24}.get(unit)
     if hours is None or by is None:
-        return _WITHIN.get(unit, frozenset())
-    return _WITHIN["hour" if by * hours % 24 else "day" if by * hours % (7 * 24) else "week"]
+        return WITHIN.get(unit, frozenset())
+    return WITHIN["hour" if by * hours % 24 else "day" if by * hours % (7 * 24) else "week"]
 
 
 def _list_kept_by_months(by: int | None) -> frozenset[str]:
     """The same of months."""
-    return _WITHIN["month" if by is None or by % 3 else "quarter" if by % 12 else "year"]
+    return WITHIN["month" if by is None or by % 3 else "quarter" if by % 12 else "year"]
 
 
 def _list_of_literal(value: object) -> frozenset[str]:
     """NULL compares with nothing: no row is cut off from others."""
     match = _TIME.fullmatch(str(value))
     if value is None or match is None:
-        return frozenset(_WITHIN) if value is None else frozenset()
+        return frozenset(WITHIN) if value is None else frozenset()
     try:
         day = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return frozenset()
     if match[4] not in (None, "00"):
-        return _WITHIN["hour"]
+        return WITHIN["hour"]
     starts = {"week": day.weekday() == 0, "month": day.day == 1}
     starts["quarter"] = starts["month"] and day.month % 3 == 1
     starts["year"] = starts["month"] and day.month == 1
-    return _WITHIN["day"] | {unit for unit, is_start in starts.items() if is_start}
+    return WITHIN["day"] | {unit for unit, is_start in starts.items() if is_start}

@@ -16,15 +16,16 @@ class Watermark:
     """`row` is compared with the greatest value that the model's own table has: with itself (`is_exact`), or with what
     lies before it.
 
-    `is_null_over_nothing`: over no rows the bound is NULL. `is_stored`: the table stores `row` itself there;
-    `is_of_another`: another column of the sources. `is_of_all`: it is taken of all stored rows; `is_of_some`: of those
-    with one value of a column that others have, too.
+    `is_null_over_nothing`: over no rows the bound is NULL; `is_now_over_nothing`: the time of the run. `is_stored`: the
+    table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
+    stored rows; `is_of_some`: of those with one value of a column that others have, too.
     """
 
     row: x.Expr
     is_strict: bool
     is_exact: bool
     is_null_over_nothing: bool
+    is_now_over_nothing: bool
     is_stored: bool
     is_of_another: bool
     is_of_all: bool
@@ -64,11 +65,18 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         operator == ">",
         kept and not _is_part(inc, row, stored),
         null,
+        any(map(_falls_back_on_now, (*bound.walk(), *made.walk()))),
         inc.texts(stored) == {inc.text(row)},
         _is_of_another(inc, row, stored),
         all(isinstance(n, (p.Scan, p.Project, p.Named, p.Aggregate)) for n in nodes),
         any(_is_of_some(inc, c) for c in conditions),
     )
+
+
+def _falls_back_on_now(expr: x.Expr) -> bool:
+    """Whether it is the time of the run where its first argument is NULL."""
+    is_fallback = isinstance(expr, x.Call) and expr.function.name in ("coalesce", "ifnull", "nvl")
+    return is_fallback and any(filters.is_now(filters.drop_casts(arg)) for arg in expr.children[1:])
 
 
 def _is_part(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
