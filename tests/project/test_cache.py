@@ -435,7 +435,7 @@ def test_what_a_check_reads_of_a_project_goes_through_reads() -> None:
         "location.py": 1,
         "lookup.py": 1,
         "manifest.py": 1,
-        "profile.py": 2,
+        "profile.py": 3,  # One of them asks for .git.
         "properties.py": 1,  # Of `infer`.
         "sources.py": 1,
     }

@@ -44,7 +44,7 @@ def test_a_contract_in_json(tmp_path):
     [
         ("- a", "is no mapping"),
         ("columns: {}", "`columns` is not a list of columns"),
-        ("columns: [1]", "columns[0]: is 1, not a mapping"),
+        ("columns: [1]", "columns[0]: is no mapping"),
         ("columns: [{name: a, type: int}]\ncolunms: 1", "unknown key 'colunms'; known: columns, constraints"),
         ("columns: [{name: a, typ: int}]", "columns[0]: unknown key 'typ'"),
         ("columns: [{type: int}]", "columns[0]: has no name"),

@@ -16,6 +16,7 @@ from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
 
 EQUALS = ("=", "<=>")
+LOWER, UPPER = (">", ">="), ("<", "<=")
 
 
 @record(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def list_pairs(join: p.Join) -> list[tuple[x.Expr, ...]]:
     return [c.args for c in conditions if isinstance(c, x.Call) and c.function.name in EQUALS]
 
 
-def find_sides(condition: x.Expr, operators: Sequence[str] = (">", ">=")) -> tuple[str, x.Expr, x.Expr] | None:
+def find_sides(condition: x.Expr, operators: Sequence[str] = LOWER) -> tuple[str, x.Expr, x.Expr] | None:
     """The operator, the rows' own side, and the bound; None for another condition. BETWEEN is `>=`."""
     if not isinstance(condition, x.Call) or len(condition.args) < 2:
         return None

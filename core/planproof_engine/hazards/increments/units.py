@@ -9,6 +9,8 @@ from datetime import date
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 
+_Behind = Callable[[x.Expr], x.Expr]
+"""What makes a column or a subquery."""
 _CALENDAR = ("day", "month", "quarter", "year")
 WITHIN = {unit: frozenset(("hour", *_CALENDAR[: at + 1])) for at, unit in enumerate(_CALENDAR)}
 WITHIN |= {"hour": frozenset({"hour"}), "week": frozenset({"hour", "day", "week"})}
@@ -16,28 +18,26 @@ WITHIN |= {"hour": frozenset({"hour"}), "week": frozenset({"hour", "day", "week"
 _SPELLED = {"mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day"}
 _PATTERNS = {"yyyyMMddHH": "hour", "yyyyMMdd": "day", "yyyyMM": "month", "yyyy": "year"}
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):00:00(?:\.0*)?(?:Z|[+-]00:00)?)?")
-_KEPT = ("coalesce", "ifnull", "nvl", "least", "greatest", "max", "min")
-_MOVED = ("date_add", "date_sub", "timestampadd", "datetime_add", "datetime_sub")
-_ZONES = ("from_utc_timestamp", "to_utc_timestamp", "convert_timezone")
-_SIGNS = ("+", "-", "negative", "add_months", "timestamp_add_ym_interval", "extractansiintervaldays")
-_CUTS = ("date_trunc", "trunc", "to_date", "date", "to_timestamp")
 _HOUR = 3_600_000_000
 """In microseconds, as an interval's value is."""
 
 
 def moves(call: x.Call) -> bool:
     """Whether it is a time so many days, hours or months away."""
-    return call.function.name in _MOVED
+    return _OF_CALLS.get(call.function.name) in (_list_of_days, _list_of_added)
 
 
 def shifts_zone(expr: x.Expr) -> bool:
     """Whether it is a time by another zone's clock, or moved otherwise."""
-    return isinstance(expr, x.Call) and expr.function.name in (*_ZONES, *_MOVED)
+    name = expr.function.name if isinstance(expr, x.Call) else ""
+    return name.endswith("utc_timestamp") or name == "convert_timezone" or (isinstance(expr, x.Call) and moves(expr))
 
 
 def is_told(call: x.Call) -> bool:
     """Whether it is known here what a function makes of a beginning."""
-    return call.function.name in (*_KEPT, *_MOVED, *_SIGNS, *_CUTS)
+    name = call.function.name
+    is_known = name in _OF_CALLS or name in ("negative", "extractansiintervaldays")
+    return is_known or find_cut(call) is not None or bool(call.function.traits.hands_on(len(call.args)))
 
 
 def find_cut(expr: x.Expr) -> tuple[str, x.Expr] | None:
@@ -66,7 +66,7 @@ def _find_day(time: x.Expr) -> tuple[str, x.Expr]:
     return ("day", time) if inner is None or inner[0] == "hour" else inner
 
 
-def list_beginnings(expr: x.Expr, behind: Callable[[x.Expr], x.Expr]) -> frozenset[str]:
+def list_beginnings(expr: x.Expr, behind: _Behind) -> frozenset[str]:
     """The units of which each value of an expression is a beginning. `behind`: what makes a column or a subquery."""
     expr = behind(expr)
     if isinstance(expr, x.Literal):
@@ -82,23 +82,53 @@ def list_beginnings(expr: x.Expr, behind: Callable[[x.Expr], x.Expr]) -> frozens
     return found | (WITHIN["day"] if expr.type == dt.DATE else frozenset())
 
 
-def _list_of_call(call: x.Call, behind: Callable[[x.Expr], x.Expr]) -> frozenset[str]:
-    name, args, last = call.function.name, call.args, call.args[-1] if call.args else call
-    by = _find_number(last)
-    if name in _KEPT:
-        return frozenset.intersection(*(list_beginnings(a, behind) for a in args))
-    if name == "add_months":
-        return list_beginnings(args[0], behind) & _list_kept_by_months(by)
-    if name in ("date_add", "date_sub"):
-        return list_beginnings(args[0], behind) & WITHIN["week"] if by is not None and by % 7 == 0 else WITHIN["day"]
-    if name == "timestampadd" and isinstance(args[0], x.Literal):
+def _list_of_call(call: x.Call, behind: _Behind) -> frozenset[str]:
+    handed = call.function.traits.hands_on(len(call.args))
+    if handed:
+        return frozenset.intersection(*(list_beginnings(call.args[place], behind) for place in handed))
+    made = _OF_CALLS.get(call.function.name)
+    return made(call, behind) if made is not None else frozenset()
+
+
+def _list_of_months(call: x.Call, behind: _Behind) -> frozenset[str]:
+    return list_beginnings(call.args[0], behind) & _list_kept("month", _find_number(call.args[1]))
+
+
+def _list_of_days(call: x.Call, behind: _Behind) -> frozenset[str]:
+    by = _find_number(call.args[1])
+    is_weeks = by is not None and by % 7 == 0
+    return list_beginnings(call.args[0], behind) & WITHIN["week"] if is_weeks else WITHIN["day"]
+
+
+def _list_of_added(call: x.Call, behind: _Behind) -> frozenset[str]:
+    """`dateadd(unit, by, time)`; or a time and an interval."""
+    args, last = call.args, call.args[-1]
+    if len(args) == 3 and isinstance(args[0], x.Literal):
         return list_beginnings(last, behind) & _list_kept(str(args[0].value).lower(), _find_number(args[1]))
-    if len(args) == 2 and isinstance(last, x.Literal) and isinstance(last.type, dt.Interval):
-        if last.type.start in ("year", "month"):
-            return list_beginnings(args[0], behind) & _list_kept_by_months(by)
-        if by is not None and by % _HOUR == 0:
-            return list_beginnings(args[0], behind) & _list_kept("hour", by // _HOUR)
-    return frozenset()
+    by = _find_number(last)
+    if len(args) != 2 or by is None or not isinstance(last.type, dt.Interval):
+        return frozenset()
+    if last.type.start in ("year", "month"):
+        return list_beginnings(args[0], behind) & _list_kept("month", by)
+    return list_beginnings(args[0], behind) & _list_kept("hour", by // _HOUR) if by % _HOUR == 0 else frozenset()
+
+
+def _list_of_text(call: x.Call, behind: _Behind) -> frozenset[str]:
+    return list_beginnings(call.args[0], behind) if len(call.args) == 1 else frozenset()
+
+
+_OF_CALLS: dict[str, Callable[[x.Call, _Behind], frozenset[str]]] = {
+    "add_months": _list_of_months,
+    "date_add": _list_of_days,
+    "date_sub": _list_of_days,
+    "timestampadd": _list_of_added,
+    "datetime_add": _list_of_added,
+    "datetime_sub": _list_of_added,
+    "timestamp_add_ym_interval": _list_of_added,
+    "+": _list_of_added,
+    "-": _list_of_added,
+    "to_timestamp": _list_of_text,
+}
 
 
 def _find_number(expr: x.Expr) -> int | None:
@@ -110,17 +140,13 @@ def _find_number(expr: x.Expr) -> int | None:
 def _list_kept(unit: str, by: int | None) -> frozenset[str]:
     """The units whose beginnings are such, `by` units of another kind earlier or later."""
     months = {"month": 1, "quarter": 3, "year": 12}.get(unit)
-    if months is not None:
-        return _list_kept_by_months(None if by is None else by * months)
     hours = {"hour": 1, "day": 24, "week": 7 * 24}.get(unit)
+    if months is not None:
+        moved = None if by is None else by * months
+        return WITHIN["month" if moved is None or moved % 3 else "quarter" if moved % 12 else "year"]
     if hours is None or by is None:
         return WITHIN.get(unit, frozenset())
     return WITHIN["hour" if by * hours % 24 else "day" if by * hours % (7 * 24) else "week"]
-
-
-def _list_kept_by_months(by: int | None) -> frozenset[str]:
-    """The same of months."""
-    return WITHIN["month" if by is None or by % 3 else "quarter" if by % 12 else "year"]
 
 
 def _list_of_literal(value: object) -> frozenset[str]:

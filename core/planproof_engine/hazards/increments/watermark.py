@@ -74,8 +74,8 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
 
 
 def _falls_back_on_now(expr: x.Expr) -> bool:
-    """Whether it is the time of the run where its first argument is NULL."""
-    is_fallback = isinstance(expr, x.Call) and expr.function.name in ("coalesce", "ifnull", "nvl")
+    """Whether it is the time of the run where another value is NULL."""
+    is_fallback = isinstance(expr, x.Call) and expr.function.traits.conditional
     return is_fallback and any(filters.is_now(filters.drop_casts(arg)) for arg in expr.children[1:])
 
 

@@ -10,7 +10,7 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.increments import units
-from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
+from planproof_engine.hazards.increments.increment import LOWER, UPPER, Increment, find_sides, list_pairs
 from planproof_engine.logical import nodes as p
 
 _MOST_STEPS = 20
@@ -57,13 +57,13 @@ def _holds_once(plan: p.Plan) -> bool:
 
 def _begins_whole(inc: Increment, delta: filters.Delta, columns: Sequence[x.Expr]) -> bool:
     """Whether a time is compared with the beginning of a day, a month, or what else the columns cut it to."""
-    sides = find_sides(delta.condition, (">", ">=", "<", "<="))
+    sides = find_sides(delta.condition, (*LOWER, *UPPER))
     if sides is None:
         return False
     operator, row, bound = sides
     if _is_unclear(inc, operator, row, bound, columns):
-        return True
-    if operator != ">=" and filters.is_now(filters.drop_casts(bound)):
+        return True  # No alarm where nobody can tell.
+    if operator in UPPER and filters.is_now(filters.drop_casts(bound)):
         return True  # No row is of the future.
     row = inc.definitions.of(filters.drop_casts(row))
     cut = units.find_cut(row)
