@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +10,15 @@ import pytest
 from attacked_database import Scene
 
 from planproof.publish.transaction.lock import acquire
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """A test takes few seconds of the processor, and little memory."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20
 
 
 @pytest.fixture(scope="module")

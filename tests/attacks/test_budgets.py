@@ -8,7 +8,7 @@ import resource
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -34,6 +34,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql.parse import parse
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
 
+pytestmark = pytest.mark.usefixtures("soon")
 SECONDS = 5
 """Of the processor, for one attack."""
 
@@ -144,15 +145,6 @@ def checked(dbt_manifest: Any) -> Callable[..., dict[str, Report]]:
         return found
 
     return check
-
-
-@pytest.fixture(autouse=True)
-def soon() -> Iterator[None]:
-    """Every test of this file takes few seconds of the processor, and little memory."""
-    began = time.process_time()
-    yield
-    assert time.process_time() - began < 4 * SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -26,17 +25,9 @@ from planproof.report.model import Verdict
 from planproof_engine import budget
 from planproof_engine.budget import bounded
 
+pytestmark = pytest.mark.usefixtures("soon")
 SECONDS = 5
 """Of the processor, for one attack."""
-
-
-@pytest.fixture(autouse=True)
-def soon() -> Iterator[None]:
-    """Every test of this file takes few seconds of the processor, and little memory."""
-    began = time.process_time()
-    yield
-    assert time.process_time() - began < 4 * SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:

@@ -76,6 +76,12 @@ def test_a_link_within_the_checkout_and_one_to_the_users_own_profile_are_read(ho
     assert read_profile(tmp_path / "linked").target == "dev"
 
 
+def test_a_profile_that_a_checkout_links_says_how_to_go_on(home: Path, tmp_path: Path) -> None:
+    (home / "profiles.yml").symlink_to(tmp_path / "secrets.yml")
+    with pytest.raises(ProjectError, match=r"lies outside of .*--profiles-dir"):
+        read_profile(home)
+
+
 def test_a_profile_that_an_image_links_is_read(home: Path, tmp_path: Path) -> None:
     """A cluster mounts it as a secret, beside the project, which is no checkout there."""
     (home.parent / ".git").rename(tmp_path / "git")

@@ -150,6 +150,15 @@ def test_models_that_were_written_after_the_rules(judged: Any, later: bool) -> N
     assert missed == [name for name, form in HELD_OUT["wrong"].items() if form.get("unseen")]
 
 
+def test_columns_that_are_made_of_each_other_are_looked_at_once(judged: Any) -> None:
+    """Forty doublings took more than a model may cost, and the model lost its verdict."""
+    chain = ", ".join(f"c{i} as (select a + a as a, at from c{i - 1})" for i in range(1, 40))
+    filtered = "select a, at from c39 {delta} where at > (select max(at) from {{ this }}) {end}"
+    sql = f"with c0 as (select id as a, at from <e>), {chain} {filtered}"
+    said = judged({"doubling": {"sql": sql, "strategy": "insert_overwrite", "partition_by": ["a"]}}, True)["doubling"]
+    assert "PP140" in {f.code for f in said}
+
+
 def test_the_filter_is_quoted_as_it_is_typed(judged: Any) -> None:
     bound = "day >\n  (select max(day) from {{ this }})"
     sql = f"select id, day from {{{{ source('raw', 'events') }}}}\n{{delta}} where {bound} {{end}}"

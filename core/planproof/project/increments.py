@@ -12,7 +12,7 @@ from planproof.project.nodes import split_columns
 from planproof.project.reads import ProjectError
 from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
-from planproof_engine.hazards import Written, suspected_batches
+from planproof_engine.hazards import Written, make_unproved, suspected_batches
 from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
 
@@ -42,8 +42,8 @@ def judge_increments(
     except (AnalysisError, Unknown, ProjectError, RecursionError):
         return []  # The judgement of the compiled text says what is not known.
     if any(map(_DELETES.search, node.hooks())):
-        # What such a hook leaves of the table is not known.
-        found, proof = [one for one in found if one.finding.code not in ("PP142", "PP143")], None
+        found = [one for one in found if one.finding.code not in ("PP142", "PP143")]
+        proof = make_unproved(append_only, "a hook deletes rows") if append_only and not found else None
     own = node.sql or ""
     placed = []
     for suspicion in found:

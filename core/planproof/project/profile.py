@@ -152,7 +152,13 @@ def load_profiles(file: Path) -> Any:
     checkout, as in an image that was built of it, it may lead wherever who built that keeps it. Raises `ProjectError`.
     """
     is_checkout = any((folder / ".git").exists() for folder in (real_path(file.parent) / file.name).parents)
-    return load_own(file, Path.home() / ".dbt") if is_checkout else load_file(file)
+    if not is_checkout:
+        return load_file(file)
+    try:
+        return load_own(file, Path.home() / ".dbt")
+    except ProjectError as error:
+        next_step = "; one that lies elsewhere is named by --profiles-dir" if file.is_symlink() else ""
+        raise ProjectError(f"{error}{next_step}") from None
 
 
 def _find_file(project_dir: Path, profiles_dir: str | Path | None) -> tuple[Path, bool]:

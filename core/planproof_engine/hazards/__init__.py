@@ -16,7 +16,7 @@ from planproof_engine.hazards.columns import (
 )
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.implicit_casts import join_casts, padding, set_casts, value_casts, zoned_times
-from planproof_engine.hazards.increments import Written
+from planproof_engine.hazards.increments import Written, make_unproved
 from planproof_engine.hazards.increments import suspect as suspected_increments
 from planproof_engine.hazards.increments.batches import suspect_batches as suspected_batches
 from planproof_engine.hazards.integers import NARROWED, WRAPPED, narrowing, wrapping

@@ -18,7 +18,7 @@ from planproof_engine.hazards.increments.proof import find_missing_proof
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
-__all__ = ["Written", "suspect"]
+__all__ = ["Written", "make_unproved", "suspect"]
 
 
 def suspect(first: p.Plan, later: p.Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
@@ -34,7 +34,7 @@ def suspect(first: p.Plan, later: p.Plan, written: Written) -> tuple[list[Suspic
     if written.append_only is None or not (deltas or why):
         return [], None
     why = why or find_missing_proof(increment, written.append_only)
-    return [], _make_proved_finding(written) if why is None else _make_unproved_finding(written, why)
+    return [], _make_proved_finding(written) if why is None else make_unproved(written.append_only, why)
 
 
 def _list_suspicions(increment: Increment) -> Iterator[Suspicion]:
@@ -50,6 +50,7 @@ def _make_proved_finding(written: Written) -> Finding:
     return Finding(Verdict.PROVED, "PP145", "logical", written.append_only, message=message, evidence=why)
 
 
-def _make_unproved_finding(written: Written, why: str) -> Finding:
+def make_unproved(append_only: str, why: str) -> Finding:
+    """PP145 of a model whose proof lacks something."""
     message = f"planproof cannot tell whether incremental runs build the same table as a full refresh: {why}"
-    return Finding(Verdict.UNPROVED, "PP145", "logical", written.append_only, message=message)
+    return Finding(Verdict.UNPROVED, "PP145", "logical", append_only, message=message)

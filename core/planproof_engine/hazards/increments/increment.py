@@ -48,6 +48,15 @@ class Increment:
         return Definitions(self.later)
 
     @cached_property
+    def _known(self) -> dict[int, tuple[x.Expr, str]]:
+        """The text of each expression that was asked for, by its identity."""
+        return {}
+
+    @cached_property
+    def _numbers(self) -> dict[str, str]:
+        return {}
+
+    @cached_property
     def conditions(self) -> list[x.Expr]:
         """What the filters of the later run ask of their rows, each by itself."""
         return [c for n in self.definitions.nodes if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
@@ -97,14 +106,31 @@ class Increment:
         return all(self._is_of(side, columns) for side in filters.row_sides(delta.condition))
 
     def _is_of(self, expr: x.Expr, columns: frozenset[str]) -> bool:
-        text = self.text(expr)
-        if text in columns or self._equal.get(text) in columns or isinstance(expr, (x.Literal, x.Subquery)):
-            values = getattr(expr, "values", ())
-            return all(self._is_of(value, columns) for value in values)
-        made = self.definitions.of(expr)
-        if isinstance(made, x.Column):
-            return False
-        return all(self._is_of(child, columns) for child in made.children)
+        waiting, seen = [expr], set[int]()
+        while waiting:
+            one = waiting.pop()
+            text, made = self.text(one), self.definitions.of(one)
+            if text in columns or self._equal.get(text) in columns or isinstance(one, (x.Literal, x.Subquery)):
+                waiting += getattr(one, "values", ())
+            elif isinstance(made, x.Column):
+                return False
+            elif id(made) not in seen:
+                seen.add(id(made))
+                waiting += made.children
+        return True
+
+    def list_read(self, expr: x.Expr) -> list[x.Column]:
+        """The stored columns of which an expression is made, each once."""
+        waiting, seen, found = [expr], set[int](), list[x.Column]()
+        while waiting:
+            made = self.definitions.of(waiting.pop())
+            if id(made) not in seen:
+                seen.add(id(made))
+                if isinstance(made, x.Column):
+                    found.append(made)
+                else:
+                    waiting += made.children
+        return found
 
     def find_outputs(self, names: Sequence[str]) -> list[x.Expr]:
         """The output columns of these names; none where one is not there."""
@@ -125,8 +151,15 @@ class Increment:
         return self.texts(one for expr in exprs for one in self.definitions.all_of(expr))
 
     def text(self, expr: x.Expr) -> str:
-        """An expression by what the sources hold: the same for a column and for what it was made of."""
+        """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
+        number, as what forty columns are made of by twos would be no text that a machine holds."""
         made = self.definitions.of(expr)
+        if id(made) not in self._known:
+            form = self._describe(made)
+            self._known[id(made)] = made, self._numbers.setdefault(form, f"${len(self._numbers)}")
+        return self._known[id(made)][1]
+
+    def _describe(self, made: x.Expr) -> str:
         if isinstance(made, x.Column):
             return f"#{made.id}"
         if isinstance(made, x.Cast) and not made.written:

@@ -60,7 +60,7 @@ def _is_closed(inc: Increment, row: x.Expr) -> bool:
 
 def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """New rows are joined to rows, or chosen by rows, that may be others tomorrow."""
-    own = {c.id for side in filters.row_sides(delta.condition) for c in _list_stored(inc, side)}
+    own = {c.id for side in filters.row_sides(delta.condition) for c in inc.list_read(side)}
     for join in (node for node in inc.later.walk() if isinstance(node, p.Join)):
         others = [side for side in join.children if not own & filters.list_scanned(side)]
         if len(others) == 1 and (changing := _list_changing(inc, others)):
@@ -77,12 +77,3 @@ def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
 def _list_changing(inc: Increment, plans: list[p.Plan]) -> str:
     read = {node.relation for plan in plans for node in plan.walk() if isinstance(node, p.Scan)}
     return ", ".join(sorted(read & inc.written.changing))
-
-
-def _list_stored(inc: Increment, expr: x.Expr) -> Iterator[x.Column]:
-    """The stored columns of which an expression is made."""
-    made = inc.definitions.of(expr)
-    if isinstance(made, x.Column):
-        yield made
-    for child in () if isinstance(made, x.Column) else made.children:
-        yield from _list_stored(inc, child)

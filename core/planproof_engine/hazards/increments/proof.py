@@ -21,7 +21,7 @@ def find_missing_proof(inc: Increment, column: str) -> str | None:
     if watermark is None or not watermark.is_exact:
         return f"its filter does not compare with the greatest {column} of its own table"
     if not isinstance(watermark.row, x.Column) or watermark.row.name.lower() != column.lower():
-        return f"its filter is on another column than {column}"
+        return f"its filter is not on {column} itself"
     if not (watermark.is_of_all and watermark.is_stored):
         return f"the greatest {column} of its own table is not that of all rows that were read"
     if any(map(filters.is_now, filters.inner_expressions(condition))):
@@ -39,7 +39,7 @@ def _find_missing_of_rows(inc: Increment) -> str | None:
         return "it reads several relations"
     if any(filters.is_now(e) or (isinstance(e, x.Call) and e.function.traits.volatile) for e in parts):
         return "it computes a value that differs from run to run"
-    if inc.written.strategy == "merge":
+    if inc.written.strategy not in ("append", "insert_overwrite"):
         key = ", ".join(inc.written.key)
         return f"nothing says that {key} tells all source rows apart" if key else "it has no unique_key"
     return None

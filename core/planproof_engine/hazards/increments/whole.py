@@ -77,26 +77,18 @@ def _begins_whole(inc: Increment, delta: filters.Delta, columns: Sequence[x.Expr
 def _is_unclear(inc: Increment, operator: str, row: x.Expr, bound: x.Expr, columns: Sequence[x.Expr]) -> bool:
     """Whether the bound is made of a partition that the table stores, which is made of the row's own time alone, in a
     way that the units do not tell: the end of a month, a number of hours, a year put in a date."""
-    read = inc.texts(_list_read(inc, row))
+    read = inc.texts(inc.list_read(row))
     names = {inc.own_columns.get(c.id) for c in filters.inner_expressions(bound) if isinstance(c, x.Column)}
     stored = [made for name in names if name is not None for made in inc.list_stored(name)]
     own = [c for c in columns if inc.text(c) in inc.texts(stored) and inc.text(c) != inc.text(row)]
     calls = [e for e in filters.inner_expressions(bound) if isinstance(e, x.Call)]
     is_moved = operator == ">" and filters.drop_casts(row).type == dt.DATE and any(map(units.moves, calls))
-    for column in (c for c in own if read and inc.texts(_list_read(inc, c)) == read):
+    for column in (c for c in own if read and inc.texts(inc.list_read(c)) == read):
         cut = units.find_cut(inc.definitions.of(filters.drop_casts(column)))
         is_told = cut is not None and (inc.text(cut[1]) in read or any(map(units.shifts_zone, cut[1].walk())))
         if is_moved or not is_told or not all(map(units.is_told, calls)):
             return True
     return False
-
-
-def _list_read(inc: Increment, expr: x.Expr) -> list[x.Column]:
-    """The columns of the sources of which an expression is made."""
-    made = inc.definitions.of(expr)
-    if isinstance(made, x.Column):
-        return [made]
-    return [c for child in made.children for c in _list_read(inc, child)]
 
 
 def _list_units(inc: Increment, columns: Sequence[x.Expr], times: set[str]) -> set[str]:
