@@ -33,7 +33,7 @@ from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
-MOST_NAMED = 40
+MOST_NAMED = 12
 """Names of what a change reaches, at most, in words for people; `--json` has all of them."""
 _PROMISES = ("never null now", "constraint added")
 
@@ -189,6 +189,7 @@ def _is_widening(narrow: str, wide: str) -> bool:
 
 
 _ROWS = "*"
+_Column = tuple[str, str]  # Of a relation, by its name or its key.
 _OF_ALL = ("removed", "moved")
 
 
@@ -265,14 +266,18 @@ def follow_changes(
 
 
 def _follow_change(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> SchemaChange:
-    found = [side.follow_change(change, key) for side in sides]
-    reaches = {name for one in found for name in one.reaches}
-    made = {name.rpartition(".")[0] for name in reaches if not name.endswith(f".{_ROWS}")}
+    reached, contracts, exposures = set[_Column](), set[str](), set[str]()
+    for side in sides:
+        found = side.find_reached(change, key)
+        reached |= found.keys()
+        side.add_readers(key, found.values(), contracts, exposures)
+    made = {relation for relation, name in reached if name != _ROWS}
+    names = (f"{relation}.{name}" for relation, name in reached if name != _ROWS or relation not in made)
     return replace(
         change,
-        reaches=tuple(sorted(n for n in reaches if not n.endswith(f".{_ROWS}") or n.rpartition(".")[0] not in made)),
-        contracts=tuple(sorted({name for one in found for name in one.contracts})),
-        exposures=tuple(sorted({name for one in found for name in one.exposures})),
+        reaches=tuple(sorted(names)),
+        contracts=tuple(sorted(contracts)),
+        exposures=tuple(sorted(exposures)),
     )
 
 
@@ -323,8 +328,8 @@ class _Shapes:
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-    feeds: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    fed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    feeds: dict[_Column, dict[_Column, _Column]] = field(default_factory=lambda: defaultdict(dict))
+    fed: dict[str, set[_Column]] = field(default_factory=lambda: defaultdict(set))
     promised: dict[str, frozenset[str]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     readers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -357,46 +362,42 @@ class _Shapes:
     def _note(self, relation: str, lineage: Mapping[str, Any]) -> None:
         for name, sources in lineage.get("columns", ()):
             for source, column, _ in sources:
-                self._feed(source, column, f"{relation}.{name}")
+                self._feed(source, column, (relation, name))
         for source, column, _ in lineage.get("rows", ()):
-            self._feed(source, column, f"{relation}.{_ROWS}")
+            self._feed(source, column, (relation, _ROWS))
 
-    def _feed(self, source: str, column: str, reader: str) -> None:
+    def _feed(self, source: str, column: str, reader: _Column) -> None:
         key = _key(source, column)
-        self.feeds[key][reader] = _key(*reader.rsplit(".", 1))
-        self.fed[_last_two_parts(source)].add(key)
+        self.feeds[key][reader] = _key(*reader)
+        self.fed[key[0]].add(key)
 
-    def follow_change(self, change: SchemaChange, key: str) -> SchemaChange:
-        reaches = self.find_reached(change, key)
+    def add_readers(self, key: str, reached: Iterable[_Column], contracts: set[str], exposures: set[str]) -> None:
+        """The contracts that promise a column among `reached`, and the exposures that read its relation or `key`."""
         columns: dict[str, set[str]] = defaultdict(set)
-        for column in reaches:
-            relation, _, name = column.rpartition(".")
-            columns[_last_two_parts(relation)].add(fold_name(name))
+        for relation, name in reached:
+            columns[relation].add(name)
         touched = {self.keys[relation]: names for relation, names in columns.items() if relation in self.keys}
-        contracts = [
-            self.shapes[other].relation
-            for other, names in touched.items()
-            if names & self.promised.get(other, frozenset())
-        ]
-        exposures = {name for node in {key, *touched} for name in self.exposures.get(node, ())}
-        return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
+        promised = (other for other, names in touched.items() if names & self.promised.get(other, frozenset()))
+        contracts.update(self.shapes[other].relation for other in promised)
+        exposures.update(name for node in {key, *touched} for name in self.exposures.get(node, ()))
 
-    def find_reached(self, change: SchemaChange, key: str) -> tuple[str, ...]:
-        """Every column downstream, however far, that is made of the changed one, or of any where the relation is gone;
-        `relation.*` where a reader looks at it to choose rows, or reads no column of it."""
+    def find_reached(self, change: SchemaChange, key: str) -> dict[_Column, _Column]:
+        """Every column downstream, however far, that is made of the changed one, or of any where the relation is gone,
+        and its key; `*` where a reader looks at it to choose rows, or reads no column of it."""
         if change.column is not None:
             waiting = [_key(change.relation, split_name(change.column)[0])]
         elif change.effect == BREAKING and change.what in _OF_ALL:
             waiting = list(self.fed.get(_last_two_parts(change.relation), ()))
         else:
-            return ()
-        seen = {f"{name}.{_ROWS}" for name in self.readers.get(key, ())} if change.column is None else set[str]()
+            return {}
+        readers = self.readers.get(key, ()) if change.column is None else ()
+        seen = {(name, _ROWS): _key(name, _ROWS) for name in readers}
         while waiting:
             for column, reader in self.feeds.get(waiting.pop(), {}).items():
                 if column not in seen:
-                    seen.add(column)
+                    seen[column] = reader
                     waiting.append(reader)
-        return tuple(sorted(seen))
+        return seen
 
 
 def _find_exposures(project: Project) -> dict[str, set[str]]:
@@ -415,9 +416,9 @@ def _last_two_parts(relation: str) -> str:
     return ".".join(RelationName.parse(relation).key[-2:])
 
 
-def _key(relation: str, column: str) -> str:
+def _key(relation: str, column: str) -> _Column:
     """A column's key; a relation is known by its last two parts, however it is spelled."""
-    return f"{_last_two_parts(relation)}.{fold_name(column)}"
+    return _last_two_parts(relation), fold_name(column)
 
 
 def _build_shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:

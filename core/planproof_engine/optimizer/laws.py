@@ -3,9 +3,9 @@
 A rule moves an expression only where the result stays the same: the value, the errors, and which of the two comes
 first. Each law answers one question about that, from the functions' traits, the free variables and the flags:
 
-- Does it depend on the element? `free_variables`, `columns`.
+- Does it depend on the element? `free_variables`, `is_independent`.
 - Is it another value the second time? `is_deterministic`.
-- Can it fail? `may_raise`. And where would it fail: `may_raise_below`, `operands_below`.
+- Can it fail? `may_raise`. And where would it fail: `may_raise_below`, `operands_below`, `find_raising_columns`.
 - Is it always evaluated, and what comes before it? `nulls_before`, `lazy_operands`.
 
 A rule's "Only when ..." names the laws that it needs.
@@ -29,6 +29,8 @@ from planproof_engine.expr import Call, Expr
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Cost, Elements, Evaluates, Loop
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.logical.lineage import Trace
+from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types.casts import can_up_cast, cannot_fail, may_overflow
 
@@ -178,6 +180,25 @@ def operands_below(expr: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr]:
     """
     operands = (call.args[0] for call in find_early_calls(expr))
     return [o for o in operands if may_raise(o, conf) and any(is_alike(part, e) for e in o.walk())]
+
+
+def list_columns(expr: x.Expr) -> frozenset[int]:
+    """The ids of the columns that the expression reads."""
+    columns = (e.column if isinstance(e, x.Outer) else e for e in expr.walk())
+    return frozenset(e.id for e in columns if isinstance(e, x.Column))
+
+
+def find_raising_columns(plan: Plan, conf: Conf) -> frozenset[int]:
+    """The ids of the columns that the plan makes, and whose computation may fail.
+
+    Spark may compute such a column where it is read: in a lambda or a branch it is then not computed for every row.
+    Source: `CollapseProject`, `PushPredicateThroughNonJoin`.
+    """
+    found: set[int] = set()
+    for column, made_of in Trace.of(plan).made.items():  # What is read comes before what reads it.
+        if any(may_raise(e, conf) or list_columns(e) & found for e in made_of):
+            found.add(column)
+    return frozenset(found)
 
 
 def _may_raise_itself(expr: x.Expr, conf: Conf, filled: x.Expr | None) -> bool:

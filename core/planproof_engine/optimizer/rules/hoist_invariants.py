@@ -12,7 +12,8 @@ and the lambda might never have computed it, for instance over an empty array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
@@ -35,6 +36,9 @@ from planproof_engine.optimizer.laws import (
 from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
 
+_Raising = Callable[[], frozenset[int]]
+"""Finds the columns that `laws.find_raising_columns` names, once where somebody asks."""
+
 _READERS = (x.Call, x.GetField, x.GetFieldOfElements)
 
 
@@ -48,8 +52,9 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     Only when the expression
 
     - uses none of the variables of the lambda;
-    - cannot raise. An empty array never evaluates the body, so that an error would be new. An expression that may raise
-      is bound behind a test that the array has elements, and then only when it
+    - cannot raise. An empty array never evaluates the body, so that an error would be new. The same holds for a column
+      that it reads: Spark may compute what a query below makes where it is read, in the lambda. An expression that may
+      raise itself is bound behind a test that the array has elements, and then only when it
 
       - evaluates first of all in each body: an error or a null before it might keep it from being evaluated;
       - holds nothing that raises below: the operand of `nullif` is needed twice, and Spark computes it in a projection
@@ -75,10 +80,11 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left
     to Spark, which folds it. A call over aggregates, windows or subqueries stays as it is.
     """
-    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
+    raising = cache(lambda: laws.find_raising_columns(plan, conf))
+    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry, raising)))
 
 
-def _rewrite(expr: x.Expr, conf: Conf, registry: Registry) -> x.Expr | None:
+def _rewrite(expr: x.Expr, conf: Conf, registry: Registry, raising: _Raising) -> x.Expr | None:
     """The expression with its first invariant bound around it; None where it has none, and the traversal goes on to
     its children."""
     if not isinstance(expr, _READERS) or expr.span is None:
@@ -86,7 +92,7 @@ def _rewrite(expr: x.Expr, conf: Conf, registry: Registry) -> x.Expr | None:
     for call, function in _find_loops(expr):
         if is_heavy(expr):
             return None
-        for found in _find_invariants(function, conf):
+        for found in _find_invariants(function, conf, raising):
             if laws.operands_below(expr, found, conf):
                 continue
             value = _make_value(call, found, conf, registry)
@@ -127,7 +133,7 @@ def _make_value(call: x.Call, invariant: x.Call, conf: Conf, registry: Registry)
     )
 
 
-def _find_invariants(function: x.Lambda, conf: Conf) -> Iterator[x.Call]:
+def _find_invariants(function: x.Lambda, conf: Conf, raising: _Raising) -> Iterator[x.Call]:
     """The parts of the body that may be computed outside of the lambda, larger ones before the parts of them."""
     own = frozenset(p.id for p in function.parameters)
     pending = [(function.body, own, True)]
@@ -135,7 +141,7 @@ def _find_invariants(function: x.Lambda, conf: Conf) -> Iterator[x.Call]:
         expr, bound, surely = pending.pop()
         if not _is_worth_it(expr, surely):
             continue
-        if isinstance(expr, x.Call) and _is_movable(expr, bound):
+        if isinstance(expr, x.Call) and _is_movable(expr, bound) and not laws.list_columns(expr) & raising():
             yield expr
             if not may_raise(expr, conf):
                 continue
