@@ -5,7 +5,8 @@ first. Each law answers one question about that, from the functions' traits, the
 
 - Does it depend on the element? `free_variables`, `is_independent`.
 - Is it another value the second time? `is_deterministic`.
-- Can it fail? `may_raise`. And where would it fail: `may_raise_below`, `operands_below`, `find_raising_columns`.
+- Can it fail? `may_raise`. And where would it fail: `may_raise_below`, `operands_below`. And would a column fail
+  that a query below makes: `map_lambdas`.
 - Is it always evaluated, and what comes before it? `nulls_before`, `lazy_operands`.
 
 A rule's "Only when ..." names the laws that it needs.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
@@ -29,6 +31,7 @@ from planproof_engine.expr import Call, Expr
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Cost, Elements, Evaluates, Loop
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.logical import rewrite
 from planproof_engine.logical.lineage import Trace
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer.equivalence import is_alike
@@ -182,10 +185,19 @@ def operands_below(expr: x.Expr, part: x.Expr, conf: Conf) -> list[x.Expr]:
     return [o for o in operands if may_raise(o, conf) and any(is_alike(part, e) for e in o.walk())]
 
 
-def list_columns(expr: x.Expr) -> frozenset[int]:
-    """The ids of the columns that the expression reads."""
-    columns = (e.column if isinstance(e, x.Outer) else e for e in expr.walk())
-    return frozenset(e.id for e in columns if isinstance(e, x.Column))
+def map_lambdas(plan: Plan, conf: Conf, change: rewrite.Rewriting) -> Plan:
+    """The plan with `change` applied to each expression that holds a lambda, but where a column that may raise would
+    then be computed in more cases: outside of a lambda or a branch that it stood in."""
+    raising = cache(lambda: find_raising_columns(plan, conf))
+
+    def change_safely(expr: Expr) -> Expr:
+        made = change(expr)
+        if made is expr or not raising():
+            return made
+        before, after = _measure_depths(expr), _measure_depths(made)
+        return expr if any(after.get(c, depth) < depth for c, depth in before.items() if c in raising()) else made
+
+    return rewrite.map_lambdas(plan, change_safely)
 
 
 def find_raising_columns(plan: Plan, conf: Conf) -> frozenset[int]:
@@ -196,9 +208,23 @@ def find_raising_columns(plan: Plan, conf: Conf) -> frozenset[int]:
     """
     found: set[int] = set()
     for column, made_of in Trace.of(plan).made.items():  # What is read comes before what reads it.
-        if any(may_raise(e, conf) or list_columns(e) & found for e in made_of):
+        if any(may_raise(e, conf) or not found.isdisjoint(_measure_depths(e)) for e in made_of):
             found.add(column)
     return frozenset(found)
+
+
+def _measure_depths(expr: Expr) -> dict[int, int]:
+    """By the id of each column that the expression reads, in how many lambdas and branches it stands at the least."""
+    found: dict[int, int] = {}
+    pending = [(expr, 0)]
+    while pending:
+        at, depth = pending.pop()
+        column = at.column if isinstance(at, x.Outer) else at
+        if isinstance(column, x.Column):
+            found[column.id] = min(depth, found.get(column.id, depth))
+        branches = lazy_operands(at)
+        pending += [(c, depth + (isinstance(at, x.Lambda) or any(c is b for b in branches))) for c in at.children]
+    return found
 
 
 def _may_raise_itself(expr: x.Expr, conf: Conf, filled: x.Expr | None) -> bool:

@@ -56,18 +56,6 @@ def test_an_invariant_of_an_inner_lambda_may_use_outer_variables() -> None:
     assert "transform(array(upper(x)), v1 -> transform(xs, y -> concat(y, v1)))[0]" in rewritten(sql)[0]
 
 
-def test_what_reads_a_column_that_may_raise_below_stays_in_the_lambda() -> None:
-    """Spark computes `k` in the lambda, and so not for an empty array."""
-    below = "SELECT xs, {} AS k FROM t"
-    sql = f"SELECT transform(xs, x -> concat(x, upper(k))) AS r FROM ({below})"
-    raising = sql.format("cast(name AS int)")
-    assert rewritten(raising)[0] == raising
-    renamed = sql.format("k").replace("FROM t)", "FROM (SELECT xs, cast(name AS int) AS k FROM t) AS b)")
-    assert rewritten(renamed)[0] == renamed
-    assert "hoist_invariants" in rewritten(raising, ansi=False)[1]
-    assert "hoist_invariants" in rewritten(sql.format("lower(name)"))[1]
-
-
 @pytest.mark.parametrize(
     ("why", "sql"),
     [

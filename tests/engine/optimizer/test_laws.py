@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planproof_engine.api import plan
+from planproof_engine.api import optimize, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias
@@ -78,3 +78,28 @@ def test_dates_and_times_overflow(spark: Any, ansi: Any) -> None:
         ansi(on)
         with pytest.raises(Exception, match="overflow"):
             spark.sql(f"SELECT CAST({expression} AS STRING) FROM (SELECT {columns} FROM range(3) AS r(at))").collect()
+
+
+@pytest.mark.parametrize(
+    ("rule", "sql"),
+    [
+        ("hoist_invariants", "transform(xs, x -> x + length(upper(string(k))))"),
+        ("exists_to_contains", "exists(xs, x -> x = k)"),
+        ("exists_to_contains", "transform(xs, y -> exists(xs, x -> x = k))"),
+        ("filter_to_slice", "filter(xs, (x, i) -> i < k)"),
+        ("exists_to_overlap", "exists(xs, x -> exists(array(k, 7), y -> y = x))"),
+    ],
+)
+def test_a_column_that_may_fail_below_is_computed_in_no_more_cases(rule: str, sql: str) -> None:
+    """Spark computes `k` where it is read: in the lambda, and so not for an empty array."""
+    catalog = Catalog({"t": [("id", "bigint", False), ("small", "int", False), ("xs", "array<int>", True)]})
+    query = f"SELECT {sql} AS r FROM (SELECT xs, {{}} AS k FROM t) AS below"
+
+    def find_rules(made_of: str, ansi: bool = True) -> tuple[str, ...]:
+        return optimize(plan(query.format(made_of), catalog, conf=Conf(ansi=ansi))).rules
+
+    assert find_rules("cast(id AS int)") == ()
+    assert rule in find_rules("cast(id AS int)", ansi=False)
+    assert rule in find_rules("small")
+    read_anyway = query.replace(" AS r", " AS r, if(size(xs) > 0, k, 0) AS once")
+    assert optimize(plan(read_anyway.format("cast(id AS int)"), catalog, conf=Conf(ansi=True))).rules == ()

@@ -8,7 +8,7 @@ from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
+from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import FALSE, fits, make_call
 
@@ -41,7 +41,7 @@ def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewrite_example(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
     'size(filter(xs, x -> 1 / x > 1)) > 0'
     """
-    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:

@@ -9,7 +9,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
+from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.accesses import keeps_elements
 from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, make_call, replace_variables, retype, substitute
@@ -50,7 +50,7 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
         except Mismatch:
             return expr
 
-    return map_lambdas(plan, lambda expr: transform_up(expr, change))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, change))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

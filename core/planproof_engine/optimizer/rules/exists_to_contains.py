@@ -9,7 +9,7 @@ from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
+from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 
 _PAYS = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
@@ -41,7 +41,7 @@ def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

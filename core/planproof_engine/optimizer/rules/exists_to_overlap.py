@@ -8,7 +8,6 @@ from planproof_engine.expr import Call, Expr, Lambda, Variable
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
 from planproof_engine.optimizer.retype import FALSE, make_call, make_int
@@ -38,7 +37,7 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -8,7 +8,6 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import may_raise
 from planproof_engine.optimizer.retype import make_call, make_int
@@ -39,7 +38,7 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
     'filter(xs, (x, i) -> i < k + 1)'
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -9,7 +9,6 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import make_call, replace_variables
@@ -37,7 +36,7 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the test uses the transformed element once, outside of lambdas of its own. Elements that are structs
     are left alone: Spark reads only some of their fields under a transform, and all of them under an exists.
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -12,8 +12,7 @@ and the lambda might never have computed it, for instance over an empty array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
@@ -22,7 +21,6 @@ from planproof_engine.expr.traits import Cost
 from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import (
@@ -35,9 +33,6 @@ from planproof_engine.optimizer.laws import (
 )
 from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
-
-_Raising = Callable[[], frozenset[int]]
-"""Finds the columns that `laws.find_raising_columns` names, once where somebody asks."""
 
 _READERS = (x.Call, x.GetField, x.GetFieldOfElements)
 
@@ -52,9 +47,8 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     Only when the expression
 
     - uses none of the variables of the lambda;
-    - cannot raise. An empty array never evaluates the body, so that an error would be new. The same holds for a column
-      that it reads: Spark may compute what a query below makes where it is read, in the lambda. An expression that may
-      raise itself is bound behind a test that the array has elements, and then only when it
+    - cannot raise. An empty array never evaluates the body, so that an error would be new. An expression that may raise
+      is bound behind a test that the array has elements, and then only when it
 
       - evaluates first of all in each body: an error or a null before it might keep it from being evaluated;
       - holds nothing that raises below: the operand of `nullif` is needed twice, and Spark computes it in a projection
@@ -80,11 +74,10 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left
     to Spark, which folds it. A call over aggregates, windows or subqueries stays as it is.
     """
-    raising = cache(lambda: laws.find_raising_columns(plan, conf))
-    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry, raising)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _rewrite(expr: x.Expr, conf: Conf, registry: Registry, raising: _Raising) -> x.Expr | None:
+def _rewrite(expr: x.Expr, conf: Conf, registry: Registry) -> x.Expr | None:
     """The expression with its first invariant bound around it; None where it has none, and the traversal goes on to
     its children."""
     if not isinstance(expr, _READERS) or expr.span is None:
@@ -92,7 +85,7 @@ def _rewrite(expr: x.Expr, conf: Conf, registry: Registry, raising: _Raising) ->
     for call, function in _find_loops(expr):
         if is_heavy(expr):
             return None
-        for found in _find_invariants(function, conf, raising):
+        for found in _find_invariants(function, conf):
             if laws.operands_below(expr, found, conf):
                 continue
             value = _make_value(call, found, conf, registry)
@@ -133,7 +126,7 @@ def _make_value(call: x.Call, invariant: x.Call, conf: Conf, registry: Registry)
     )
 
 
-def _find_invariants(function: x.Lambda, conf: Conf, raising: _Raising) -> Iterator[x.Call]:
+def _find_invariants(function: x.Lambda, conf: Conf) -> Iterator[x.Call]:
     """The parts of the body that may be computed outside of the lambda, larger ones before the parts of them."""
     own = frozenset(p.id for p in function.parameters)
     pending = [(function.body, own, True)]
@@ -141,7 +134,7 @@ def _find_invariants(function: x.Lambda, conf: Conf, raising: _Raising) -> Itera
         expr, bound, surely = pending.pop()
         if not _is_worth_it(expr, surely):
             continue
-        if isinstance(expr, x.Call) and _is_movable(expr, bound) and not laws.list_columns(expr) & raising():
+        if isinstance(expr, x.Call) and _is_movable(expr, bound):
             yield expr
             if not may_raise(expr, conf):
                 continue

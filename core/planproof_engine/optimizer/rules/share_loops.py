@@ -9,7 +9,6 @@ from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
@@ -43,7 +42,7 @@ def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the body evaluates one of the two in any case, and the loop goes through all elements: `exists` and
     `forall` stop early.
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -7,7 +7,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_lambdas
+from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import make_call, make_int, retype
 from planproof_engine.records import evolve
@@ -45,7 +45,7 @@ def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewrite_example(transform_fewer, "slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)")
     'slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)'
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
+    return laws.map_lambdas(plan, conf, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
 def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
