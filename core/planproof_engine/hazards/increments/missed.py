@@ -58,8 +58,13 @@ def _is_closed(inc: Increment, row: x.Expr) -> bool:
     """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
     named = isinstance(row, x.Column) and row.name.lower() == (inc.written.append_only or "").lower()
     ends = [c for c in inc.conditions if isinstance(c, x.Call) and c.function.name in ("<", "<=")]
-    wanted = inc.text(row)
-    return named or any(inc.text(c.args[0]) == wanted and any(map(filters.is_now, c.args[1].walk())) for c in ends)
+    cut = units.find_cut(inc.definitions.of(filters.drop_casts(row)))
+    for time, end in (c.args for c in ends if any(map(filters.is_now, c.args[1].walk()))):
+        if inc.text(time) == inc.text(row):
+            return True
+        if cut is not None and inc.text(time) == inc.text(cut[1]):
+            return cut[0] in units.list_beginnings(end, inc.definitions.of)
+    return named
 
 
 def suspect_deleted(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:

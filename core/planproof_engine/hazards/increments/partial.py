@@ -9,7 +9,6 @@ from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
 from planproof_engine.hazards.increments.watermark import find_watermark
 from planproof_engine.hazards.increments.whole import comes_whole
@@ -20,17 +19,14 @@ from planproof_engine.logical import nodes as p
 def suspect_cuts(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """A partition is replaced by a part of its rows."""
     written = inc.written
-    names, columns = ", ".join(written.partition_by), inc.find_outputs(written.partition_by)
-    is_replaced = written.strategy == "insert_overwrite"
-    if written.strategy == "delete+insert":  # Of a key that is made of days alone, which tell no rows apart.
-        names, columns = ", ".join(written.key), inc.find_outputs(written.key)
-        is_replaced = bool(columns) and all(units.find_cut(inc.definitions.of(c)) for c in columns)
-    if not is_replaced or isinstance(delta.condition, x.Literal):
+    if written.strategy != "insert_overwrite" or isinstance(delta.condition, x.Literal):
         return
-    if not names:
+    columns = inc.find_outputs(written.partition_by)
+    if not written.partition_by:
         said = "insert_overwrite without partition_by replaces the whole table with them"
         yield inc.make_suspicion("PP140", delta, said)
     elif columns and not comes_whole(inc, delta, delta.over, columns):
+        names = ", ".join(written.partition_by)
         said = f"a partition ({names}) of which only some rows are read is replaced by them"
         yield inc.make_suspicion("PP140", delta, said)
 
