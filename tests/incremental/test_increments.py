@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,28 @@ def test_the_filter_is_quoted_as_it_is_typed(judged: Any) -> None:
     assert "no run ever adds a row" in said.message
     for code in ("PP142", "PP143"):
         assert "on Parquet by insert_overwrite" in CODES_OF_ALL[code].next_step
+
+
+@pytest.mark.parametrize("scope", ["", "  demo:\n  "])
+def test_a_variable_is_what_the_project_sets(dbt_manifest: Any, tmp_path: Path, scope: str) -> None:
+    """By the template's default the filter would stand in each later run, and the model would be proved."""
+    test = "is_incremental() and var('by_delta', true)"
+    sql = f"select id, loaded_at from <e> {{% if {test} %}} where loaded_at > <m> {{% endif %}}"
+    nodes = {"switched_off": node("switched_off", {"sql": sql, "append_only": "loaded_at"}, later=False)}
+    project = replace(read_project(dbt_manifest(nodes, sources=SOURCES)), directory=tmp_path)
+    said = {}
+    for value in ("true", "false"):
+        (tmp_path / "dbt_project.yml").write_text(
+            f"name: {project.name}\nvars:\n{scope.replace('demo', project.name)}  by_delta: {value}\n"
+        )
+        said[value] = [f.verdict.value for r in check_project(project) for f in r.findings if f.code == "PP145"]
+    assert said == {"true": ["proved"], "false": []}
+
+
+def test_sources_that_share_a_name_are_told_apart(dbt_manifest: Any) -> None:
+    filtered = "{delta} where id > (select max(id) from {{ this }}) {end}"
+    eu, us = (f"select id from {{{{ source('{schema}','sales') }}}}" for schema in ("eu", "us"))
+    sql = f"{eu} {filtered} union all {us}"
+    made = {**node("united", {"sql": sql}, later=True), "parents": ["eu.sales", "us.sales"]}
+    manifest = dbt_manifest({"united": made}, sources={"eu.sales": {"id": "bigint"}, "us.sales": {"id": "bigint"}})
+    assert "PP143" in {f.code for r in check_project(read_project(manifest)) for f in r.findings}

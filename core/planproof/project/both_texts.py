@@ -15,6 +15,7 @@ from jinja2 import TemplateSyntaxError, nodes
 
 from planproof.project.alignment import parse_template
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.variables import read_variables
 from planproof_engine.records import record
 
 
@@ -51,8 +52,9 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
         return None
     try:
         tree = parse_template(template)
-        relations = _list_relations(project, node)
-        first, later = (_join_pieces(_Reader(relations, is_later).read_pieces(tree.body)) for is_later in (False, True))
+        relations, variables = _list_relations(project, node), _list_variables(project, node)
+        readers = (_Reader(relations, variables, is_later) for is_later in (False, True))
+        first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
     except (_Unread, TemplateSyntaxError, RecursionError):
         return None
     filled = [found for pieces in (first, later) if (found := _fill_blanks(pieces, compiled)) is not None]
@@ -63,10 +65,18 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
 
 
 def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
-    """By name, the relations that a template can name."""
+    """By name, the relations that a template can name; a source by its source's name, too."""
     parents = [project.nodes[key] for key in node.parents]
-    found = {p.name: str(p.raw.get("relation_name") or p.relation) for p in parents}
+    scopes = [f"{p.raw.get('source_name')}." if p.kind == "source" else "" for p in parents]
+    found = {scope + p.name: str(p.raw.get("relation_name") or p.relation) for scope, p in zip(scopes, parents)}
     return {**found, "this": str(node.raw.get("relation_name") or node.relation)}
+
+
+def _list_variables(project: Project, node: ProjectNode) -> dict[str, object]:
+    """What `var()` gives in the node's package, where the project's file sets it."""
+    variables = read_variables(project)
+    scoped = variables.get(str(node.raw.get("package_name") or project.name))
+    return {**variables, **(scoped if isinstance(scoped, Mapping) else {})}
 
 
 @dataclass(slots=True)
@@ -74,6 +84,7 @@ class _Reader:
     """Reads a template as one of the two runs does."""
 
     relations: Mapping[str, str]
+    variables: Mapping[str, object]
     is_later: bool
     names: dict[str, list[_Piece]] = field(default_factory=dict)
 
@@ -110,7 +121,7 @@ class _Reader:
         if called == "var" and isinstance(test, nodes.Call):
             name, *default = [arg.value for arg in test.args if isinstance(arg, nodes.Const)] or [None]
             if name is not None and len(default) == 1:
-                return bool(default[0])  # A project that sets it is one whose text comes out otherwise.
+                return bool(self.variables.get(name, default[0]))
         raise _Unread
 
     def _read_expression(self, expr: nodes.Node) -> list[_Piece]:
@@ -140,9 +151,10 @@ class _Reader:
         if any(found.name in self.names for found in call.find_all(nodes.Name)):
             raise _Unread
         if name in ("ref", "source") and given:
-            return _Blank(repr(call), self.relations.get(str(given[-1])))
+            named = ".".join(map(str, given)) if name == "source" else str(given[-1])
+            return _Blank(repr(call), self.relations.get(named))
         if name == "var" and len(given) == 2:
-            return _Blank(repr(call), str(given[1]))
+            return _Blank(repr(call), str(self.variables.get(given[0], given[1])))
         return _Blank(repr(call))
 
 

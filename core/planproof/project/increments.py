@@ -17,7 +17,7 @@ from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
-_DELETES = re.compile(r"\b(delete\s+from|truncate)\b", re.IGNORECASE)
+_DELETES = re.compile(r"delete|truncate|purge", re.IGNORECASE)
 _DIFFERS = re.compile(r"\bcurrent_|\bnow\s*\(|\brand|\buuid|\b(from|join)\s+[\w`]+\s*\.", re.IGNORECASE)
 
 

@@ -12,13 +12,23 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.increments.doubled import suspect_doubles, suspect_repeats
 from planproof_engine.hazards.increments.increment import Increment, Written
-from planproof_engine.hazards.increments.missed import suspect_misses, suspect_others
+from planproof_engine.hazards.increments.missed import suspect_deleted, suspect_misses, suspect_others
 from planproof_engine.hazards.increments.partial import suspect_computed, suspect_cuts, suspect_stale
 from planproof_engine.hazards.increments.proof import find_missing_proof
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
 __all__ = ["Written", "make_unproved", "suspect"]
+
+_LOOKS = (
+    suspect_cuts,
+    suspect_computed,
+    suspect_stale,
+    suspect_misses,
+    suspect_deleted,
+    suspect_doubles,
+    suspect_others,
+)
 
 
 def suspect(first: p.Plan, later: p.Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
@@ -39,7 +49,7 @@ def suspect(first: p.Plan, later: p.Plan, written: Written) -> tuple[list[Suspic
 
 def _list_suspicions(increment: Increment) -> Iterator[Suspicion]:
     for delta in increment.deltas:
-        for look in (suspect_cuts, suspect_computed, suspect_stale, suspect_misses, suspect_doubles, suspect_others):
+        for look in _LOOKS:
             yield from look(increment, delta)
     yield from suspect_repeats(increment)
 

@@ -17,8 +17,17 @@ def suspect_batches(plan: p.Plan, event_time: str, batch: str, partition_by: tup
     column, `batch` the unit of its batches. Partitions of other columns are not judged: nobody can tell."""
     definitions, outputs = Definitions(plan), {c.name.lower(): c for c in plan.output}
     time = outputs.get(event_time.lower())
-    cuts = [_find_cut(definitions, outputs[name.lower()]) for name in partition_by if name.lower() in outputs]
-    found = [cut[0] for cut in cuts if cut is not None and time is not None and _is_of(definitions, cut[1], time)]
+    columns = [definitions.of(filters.drop_casts(outputs[n.lower()])) for n in partition_by if n.lower() in outputs]
+    found, parts = (
+        [
+            cut[0]
+            for cut in map(find, columns)
+            if cut is not None and time is not None and _is_of(definitions, cut[1], time)
+        ]
+        for find in (units.find_cut, units.find_part)
+    )
+    if len(parts) == len(partition_by) and set(parts) == set(units.PARTS[: len(parts)]):
+        found = [units.PARTS[len(parts) - 1]]
     if found and not any(unit in units.WITHIN.get(batch, ()) for unit in found):
         names = ", ".join(partition_by)
         message = (
@@ -26,10 +35,6 @@ def suspect_batches(plan: p.Plan, event_time: str, batch: str, partition_by: tup
             "its rows; a full refresh would build another table"
         )
         yield Suspicion(make_warning("PP140", names, None, None, message))
-
-
-def _find_cut(definitions: Definitions, column: x.Expr) -> tuple[str, x.Expr] | None:
-    return units.find_cut(definitions.of(filters.drop_casts(column)))
 
 
 def _is_of(definitions: Definitions, cut: x.Expr, time: x.Expr) -> bool:

@@ -16,7 +16,12 @@ from planproof_engine.logical import nodes as p
 
 def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """Rows that are in the table already are appended once more."""
-    if inc.written.strategy != "append" or _leaves_out_known(inc):
+    if inc.written.strategy != "append":
+        return
+    if all(_is_left_join(d) for d in inc.deltas):
+        said = "a later run's LEFT JOIN to its own table leaves no row out (IS NULL is missing): all are appended again"
+        yield Suspicion(make_warning("PP143", inc.written.relation, None, None, said))
+    if _leaves_out_known(inc):
         return
     watermark = find_watermark(inc, delta.condition)
     beside = [find_watermark(inc, d.condition) for d in inc.deltas if d.over == delta.over]
@@ -29,6 +34,11 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     if _is_united_with_all(inc, delta):
         said = "the other side of UNION ALL is read whole in every run, and appended again"
         yield inc.make_suspicion("PP143", delta, said)
+
+
+def _is_left_join(delta: filters.Delta) -> bool:
+    join = delta.over[-1] if isinstance(delta.condition, x.Literal) and delta.over else None
+    return isinstance(join, p.Join) and join.kind == p.LEFT
 
 
 def _leaves_out_known(inc: Increment) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments.increment import Increment, find_sides
+from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
 from planproof_engine.hazards.increments.watermark import Watermark, find_watermark
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
@@ -20,7 +21,7 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
         said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
         yield inc.make_suspicion("PP142", delta, said)
     sides = find_sides(condition)
-    if sides is None and not (isinstance(condition, x.Call) and condition.function.name == "="):
+    if sides is None and not (isinstance(condition, x.Call) and condition.function.name in ("=", "in")):
         return
     _, row, bound = sides or ("=", condition, condition)
     # What a subquery over the own table says of now may be less than that.
@@ -45,7 +46,10 @@ def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[
         yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
     if watermark.is_now_over_nothing:
         yield "if the table is empty, it compares with the time of the run, and no run reads what is older"
-    is_cut = filters.is_cut(row) or filters.is_cut(inc.definitions.of(filters.drop_casts(row)))
+    made = inc.definitions.of(filters.drop_casts(row))
+    if units.is_text_out_of_order(made):
+        yield "days are compared as text, in an order that is not theirs"
+    is_cut = filters.is_cut(row) or filters.is_cut(made) or units.find_cut(made) is not None
     if watermark.is_strict and watermark.is_exact and is_cut and not _is_closed(inc, row):
         yield "later rows that share the greatest value, such as the same day, are never read"
 
@@ -54,8 +58,41 @@ def _is_closed(inc: Increment, row: x.Expr) -> bool:
     """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
     named = isinstance(row, x.Column) and row.name.lower() == (inc.written.append_only or "").lower()
     ends = [c for c in inc.conditions if isinstance(c, x.Call) and c.function.name in ("<", "<=")]
-    wanted = inc.text(row)
-    return named or any(inc.text(c.args[0]) == wanted and any(map(filters.is_now, c.args[1].walk())) for c in ends)
+    cut = units.find_cut(inc.definitions.of(filters.drop_casts(row)))
+    for time, end in (c.args for c in ends if any(map(filters.is_now, c.args[1].walk()))):
+        if inc.text(time) == inc.text(row):
+            return True
+        if cut is not None and inc.text(time) == inc.text(cut[1]):
+            return cut[0] in units.list_beginnings(end, inc.definitions.of)
+    return named
+
+
+def suspect_deleted(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """A merge never gets to see that a stored row was deleted, as the model leaves the deleted row out itself. Where
+    rows are ranked, this is so of a condition over the ranking; where rows only come, only there."""
+    node: p.Plan = inc.later
+    has_windows = any(any(list_windows(n)) for n in inc.definitions.nodes)
+    if inc.written.strategy != "merge" or (inc.written.append_only is not None and not has_windows):
+        return
+    while isinstance(node, (p.Project, p.Named, p.Ordered, p.Filter)) and not any(list_windows(node)):
+        if isinstance(node, p.Filter) and any(map(_leaves_out_deleted, x.conjuncts(node.condition))):
+            said = "a stored row that is deleted later is left out of the merge, and stays as it was"
+            yield inc.make_suspicion("PP142", delta, said)
+            return
+        node = node.children[0]
+
+
+def _leaves_out_deleted(condition: x.Expr) -> bool:
+    """Whether it asks of a mark such as `is_deleted` or `deleted_at` that it is not set."""
+    if not isinstance(condition, x.Call):
+        return False
+    name, parts = condition.function.name, list(condition.walk())
+    is_asked = name in ("not", "isnull") or (
+        name in ("=", "<=>") and any(isinstance(e, x.Literal) and e.value is False for e in condition.args)
+    )
+    calls = {e.function.name for e in parts if isinstance(e, x.Call)} <= {"not", "isnull", "=", "<=>", "coalesce"}
+    names = [e.name for e in parts if isinstance(e, x.Column)]
+    return is_asked and calls and len(names) == 1 and "deleted" in names[0].lower()
 
 
 def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:

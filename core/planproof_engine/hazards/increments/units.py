@@ -15,6 +15,7 @@ _CALENDAR = ("day", "month", "quarter", "year")
 WITHIN = {unit: frozenset(("hour", *_CALENDAR[: at + 1])) for at, unit in enumerate(_CALENDAR)}
 WITHIN |= {"hour": frozenset({"hour"}), "week": frozenset({"hour", "day", "week"})}
 """A beginning of the unit is one of each of these, too."""
+PARTS = ("year", "month", "day", "hour")
 _SPELLED = {"mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day"}
 _PATTERNS = {"yyyyMMddHH": "hour", "yyyyMMdd": "day", "yyyyMM": "month", "yyyy": "year"}
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):00:00(?:\.0*)?(?:Z|[+-]00:00)?)?")
@@ -38,6 +39,21 @@ def is_told(call: x.Call) -> bool:
     name = call.function.name
     is_known = name in _OF_CALLS or name in ("negative", "extractansiintervaldays")
     return is_known or find_cut(call) is not None or bool(call.function.traits.hands_on(len(call.args)))
+
+
+def is_text_out_of_order(expr: x.Expr) -> bool:
+    """Whether it is a day as text that begins with the day or the month: a later year may come before."""
+    if not isinstance(expr, x.Call) or expr.function.name != "date_format" or not isinstance(expr.args[-1], x.Literal):
+        return False
+    return re.match(r"[^a-zA-Z]*[dML]", str(expr.args[-1].value)) is not None
+
+
+def find_part(expr: x.Expr) -> tuple[str, x.Expr] | None:
+    """The part of a time that an expression takes by itself, such as its month in any year, and the time."""
+    if not isinstance(expr, x.Call) or len(expr.args) != 1:
+        return None
+    name = {"dayofmonth": "day"}.get(expr.function.name, expr.function.name)
+    return (name, expr.args[0]) if name in PARTS else None
 
 
 def find_cut(expr: x.Expr) -> tuple[str, x.Expr] | None:

@@ -93,6 +93,9 @@ def _is_of_another(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
     if len(stored) != 1 or any(inc.definitions.find_source(one) is None for one in (row, stored[0])):
         return False
     both = {inc.text(row), inc.text(stored[0])}
+    scans = [(inc.definitions.find_source(one), inc.definitions.of(one)) for one in (row, stored[0])]
+    if len({(scan.relation, made.name) for scan, made in scans if scan and isinstance(made, x.Column)}) == 1:
+        return False  # The same column, of a table that is read twice.
     joins = [n for n in inc.definitions.nodes if isinstance(n, p.Join)]
     return len(both) == 2 and not any(inc.texts(sides) == both for join in joins for sides in list_pairs(join))
 

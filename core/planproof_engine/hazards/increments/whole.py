@@ -101,10 +101,9 @@ def _list_units(inc: Increment, columns: Sequence[x.Expr], times: set[str]) -> s
             found |= {cut[0]} if inc.text(cut[1]) in times else set()
         elif made.type == dt.DATE:
             found |= {"day"} if inc.text(made) in times else set()
-        elif isinstance(made, x.Call) and len(made.args) == 1 and inc.text(made.args[0]) in times:
-            parts.add({"dayofmonth": "day"}.get(made.function.name, made.function.name))
-    nested = ("year", "month", "day", "hour")
-    return found | {unit for at, unit in enumerate(nested) if parts.issuperset(nested[: at + 1])}
+        elif (part := units.find_part(made)) is not None and inc.text(part[1]) in times:
+            parts.add(part[0])
+    return found | {unit for at, unit in enumerate(units.PARTS) if parts.issuperset(units.PARTS[: at + 1])}
 
 
 def _find_made(inc: Increment, expr: x.Expr) -> x.Expr:
