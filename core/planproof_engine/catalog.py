@@ -45,20 +45,21 @@ def split_name(name: str) -> tuple[str, ...]:
     pieces = name.split("`")
     if pieces[0] == pieces[-1] == "" and all(between == "." for between in pieces[2:-1:2]):
         return tuple(pieces[1::2])
-    parts: list[str] = []
-    part, quoted, i = "", False, 0
+    parts: list[list[str]] = [[]]
+    quoted, i = False, 0
     while i < len(name):
         c = name[i]
         if c == "`" and quoted and name[i + 1 : i + 2] == "`":
-            part, i = part + "`", i + 1
+            i += 1
+            parts[-1].append(c)
         elif c == "`":
             quoted = not quoted
         elif c == "." and not quoted:
-            parts, part = [*parts, part], ""
+            parts.append([])
         else:
-            part += c
+            parts[-1].append(c)
         i += 1
-    return (*parts, part)
+    return tuple(map("".join, parts))
 
 
 def join_name(parts: Iterable[str]) -> str:

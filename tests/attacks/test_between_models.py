@@ -17,11 +17,20 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.lsp import workspace
 from planproof.lsp.workspace import Workspace
+from planproof.project import diff
 from planproof.project.alignment import build_automaton
 from planproof.project.branches import Branch, find_branch, find_reading_call
 from planproof.project.check import check_project, remarks_on_drift
 from planproof.project.compiled import Promises
-from planproof.project.diff import BREAKING, Comparison, SchemaChange, _follow_change, _Shapes, report_changes
+from planproof.project.diff import (
+    BREAKING,
+    Comparison,
+    SchemaChange,
+    _follow_change,
+    _Shapes,
+    compare_projects,
+    report_changes,
+)
 from planproof.project.infer import Inferred, group_by_file
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import read_project
@@ -238,3 +247,23 @@ def test_what_an_editor_asks_of_a_template_is_bounded(
     with within(3):
         assert found.find_reading("models/m.sql") is None
         assert not found.edit("models/m.sql", "select 2 as id")
+
+
+def test_what_changes_reach_is_not_looked_for_without_end(dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a chain of models, of which each is changed by the one before, it grows with the square of their number."""
+    count = 8
+    sides = [
+        read_project(
+            dbt_manifest(
+                {
+                    f"m{i}": {"sql": f"select * from shop.m{i - 1}", "parents": [f"m{i - 1}"]} if i else {"sql": start}
+                    for i in range(count)
+                }
+            )
+        )
+        for start in ("select 1 as a", "select '1' as a")
+    ]
+    monkeypatch.setattr(diff, "MOST_REACHED", 10)
+    found = compare_projects(*sides)
+    assert [len(change.reaches) for change in found.changes] == [7, 6, 0, 0, 0, 0, 0, 0]
+    assert found.remarks == ("what 6 changes reach was not looked for: the others reach 13 columns",)

@@ -191,15 +191,17 @@ def test_derive_answers_each_line(home: Path) -> None:
         b'{"id": "\\ud800", "query": "select 1 as `\\udc80`"}',
         b"\xff\xfe",
         b"[" * 10**5,
-        b'{"id": 2, "query": "select 1"}',
+        b'{"id": "##[error]", "query": "select 1"}',
     ]
     (home / "cases.jsonl").write_bytes(b"\n".join(lines))
-    told = [json.loads(line) for line in said("derive", "cases.jsonl").splitlines()]
+    output = said("derive", "cases.jsonl")
+    assert "##[" not in output
+    told = [json.loads(line) for line in output.splitlines()]
     assert [(one["id"], "unknown" in one) for one in told] == [
         ("\ud800", False),
         (None, True),
         (None, True),
-        (2, False),
+        ("##[error]", False),
     ]
     (home / "zero").symlink_to("/dev/zero")
     assert "bytes" in said("derive", "zero")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -158,3 +159,13 @@ def test_a_source_costs_what_a_model_may(dbt_manifest: Any, monkeypatch: pytest.
     reports = {report.model: report for report in check_project(read_project(manifest))}
     assert "costs more than the budget for one allows" in str(reports["shop.m"].findings)
     assert reports["shop.fine"].verdict is Verdict.PROVED
+
+
+def test_a_name_of_two_million_backticks_is_read_once(tmp_path: Path, dbt_manifest: Any) -> None:
+    """The part of a name was copied for each backtick in it."""
+    columns = [{"name": "id", "type": "int"}]
+    file = tmp_path / "frozen.json"
+    file.write_text(json.dumps({"sources": {"`" * 2_000_001: {"columns": columns}}}))
+    began = time.process_time()
+    read_frozen(read_project(dbt_manifest({})), file)
+    assert time.process_time() - began < SECONDS

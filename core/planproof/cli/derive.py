@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +12,7 @@ import click
 from planproof.cli import options
 from planproof.cli.output import write
 from planproof.project.reads import ProjectError
+from planproof.report.parts import neutralize_json
 from planproof_engine import derive as derive_case
 
 
@@ -25,12 +25,10 @@ def derive(cases: IO[bytes], output: Path | None) -> None:
     One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
     {"id", "unknown"} for what planproof does not know, and for a line that is no case.
     """
-    answers = (json.dumps(answer, ensure_ascii=False) for answer in _derive_all(cases))
+    answers = (neutralize_json(json.dumps(answer)) for answer in _derive_all(cases))
     if output is None:
         for answer in answers:
-            # Half of a surrogate pair becomes an escape of JSON's again.
-            sys.stdout.buffer.write(f"{answer}\n".encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
+            click.echo(answer)
     else:
         write(output, answers)
 

@@ -24,6 +24,7 @@ from planproof.project.sources import Frozen, read_frozen
 from planproof.report.details import Details
 from planproof.report.folding import list_names
 from planproof.report.model import Report
+from planproof.report.parts import format_count
 from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.claim import join_path
 from planproof_engine.conf import Conf
@@ -191,6 +192,8 @@ def _is_widening(narrow: str, wide: str) -> bool:
 _ROWS = "*"
 _Column = tuple[str, str]  # Of a relation, by its name or its key.
 _OF_ALL = ("removed", "moved")
+MOST_REACHED = 250_000
+"""Columns that all changes together may reach: in a chain of models they grow with the square of its length."""
 
 
 def compare_projects(
@@ -203,7 +206,7 @@ def compare_projects(
     old = _Shapes.of(_place_beside(before, after), conf, old_sources)
     new = _Shapes.of(_place_beside(after, before), conf, new_sources)
     changes: list[SchemaChange] = []
-    targets = _describe_targets(before, after)
+    targets, left, beyond = _describe_targets(before, after), MOST_REACHED, 0
     unread = {**old.unread, **new.unread}
     both = [key for key in dict.fromkeys([*old.shapes, *new.shapes]) if key not in unread]
     for key in both:
@@ -215,9 +218,18 @@ def compare_projects(
             # A reader that the change stops is planned in the old project alone.
             sides = [new] if change.before is None and change.effect == SAFE else [old, new]
             file = after.nodes[key].file if key in after.nodes else None
-            changes.append(replace(_follow_change(change, key, sides), file=file))
+            if left > 0:
+                change = _follow_change(change, key, sides)
+                left -= len(change.reaches)
+            else:
+                beyond += 1
+            changes.append(replace(change, file=file))
+    remarks = [targets] if targets else []
+    if beyond:
+        reached = f"the others reach {MOST_REACHED - left:,} columns"
+        remarks.append(f"what {format_count(beyond, 'change')} reach was not looked for: {reached}")
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
-    return Comparison(tuple(changes), said, (targets,) if targets else (), len(both))
+    return Comparison(tuple(changes), said, tuple(remarks), len(both))
 
 
 def report_changes(found: Comparison) -> list[Report]:
