@@ -27,7 +27,7 @@ from pygls.workspace import Workspace as Texts
 from planproof.lsp import answers
 from planproof.lsp import workspace as compiling
 from planproof.lsp.server import bound_input, make_diagnostic, new_server
-from planproof.lsp.texts import find_edits, move_line
+from planproof.lsp.texts import compare_lines, find_edits, move_line
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
 
@@ -88,6 +88,22 @@ def test_no_name_is_markup_of_an_editor(name: str, tmp_path: Path, dbt_manifest:
     assert any("the contract of" in one for one in found) or "\r" in name
     unseen = {c for one in found for c in one if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n", "\u200b"}
     assert not unseen, unseen
+
+
+@pytest.mark.parametrize("text", ["`" * 2_000_000, "-- x\n" * 400_000])
+def test_a_text_of_megabytes_in_an_editor_is_not_judged(text: str, tmp_path: Path, dbt_manifest: Any) -> None:
+    models = {"m": {"sql": "select nope from shop.gone"}}
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(models)))
+    workspace = Workspace(ProjectLocation(tmp_path))
+    workspace.load()
+    before = workspace.findings(FILE)
+    began = time.process_time()
+    assert workspace.edit(FILE, text)
+    assert answers.hover(workspace, FILE, 0, 0) is None
+    assert workspace.findings(FILE) == before != []
+    assert time.process_time() - began < 1
 
 
 def framed(body: bytes) -> bytes:
@@ -252,7 +268,8 @@ def test_edits_make_the_new_text_of_the_old_one(old: str, new: str) -> None:
     for start, stop, text in reversed(find_edits(old, new)):
         made = made[:start] + text + made[stop:]
     assert made == new
-    assert all(0 <= move_line(old, new, line) <= new.count("\n") for line in range(old.count("\n") + 1))
+    compared = compare_lines(old.split("\n"), new.split("\n"))
+    assert all(0 <= move_line(compared, line) <= new.count("\n") for line in range(old.count("\n") + 1))
 
 
 MANY = [str(i % 27) for i in range(3600)]
@@ -268,7 +285,7 @@ def test_an_edit_of_many_lines_is_soon_found(name: str) -> None:
     old, new = TEXTS_OF_MANY_LINES[name]
     began = time.process_time()
     assert find_edits(old, new)
-    move_line(old, new, 3)
+    move_line(compare_lines(old.split("\n"), new.split("\n")), 3)
     assert time.process_time() - began < 5
 
 

@@ -18,7 +18,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from planproof.lsp import workspace as compiling
-from planproof.lsp.texts import Lines, find_edits, move_line, resplice
+from planproof.lsp.texts import Lines, compare_lines, find_edits, move_line, resplice
 from planproof.lsp.workspace import Workspace
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
@@ -333,7 +333,7 @@ def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None
     assert resplice(braces, text.replace("a", "b")) == text.replace("a", "b")
     assert resplice(braces, text.replace("{ {", "{{")) is None, "two braces that meet are a tag"
     assert find_edits("a\nb\nc\n", "a\nbx\nc\n") == [(3, 3, "x")]
-    assert move_line("a\nb", "x\na\nb", 1) == 2
+    assert move_line(compare_lines(["a", "b"], ["x", "a", "b"]), 1) == 2
     assert Lines("a€𝒳b").position(3) == (0, 4)
     assert Lines("x\na€𝒳b").offset(1, 4) == 5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_a_seed_is_known_where_every_column_of_its_file_has_a_type(dbt_manifest,
     )
 
 
-def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
+def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "orders").mkdir()
@@ -120,6 +121,12 @@ def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
     assert texts(known) == ["id bigint", "note string"]
     assert known.evidence == {"id": "no null in 4 rows of 2 Parquet files of raw.orders"}
     assert known.complete
+    monkeypatch.chdir(tmp_path.parent)
+    meta = manifest["sources"]["source.shop.raw.orders"]["meta"]
+    with monkeypatch.context() as patch:
+        patch.setitem(meta, "external_location", "orders")
+        beside = replace(read_project(manifest), directory=Path(tmp_path.name))
+        assert schema(beside, "source.shop.raw.orders").evidence == known.evidence
     # What a killed job left is none of the table's files: of another schema, or not whole.
     left = tmp_path / "orders" / "_temporary" / "0"
     left.mkdir(parents=True)

@@ -42,9 +42,13 @@ _MOST_PAIRS = 100_000
 """Pairs of equal lines among which those that were kept are looked for: twenty thousand empty lines took minutes."""
 
 
-def compare_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[bool, int, int, int, int]]:
-    """What became of the lines: whether they are the same, from and to before, from and to after. Where too many lines
-    are alike, all between the first and the last one that differ counts as changed."""
+Kept = tuple[bool, int, int, int, int]
+"""Whether some lines are the same, from and to before, from and to after."""
+
+
+def compare_lines(before: Sequence[str], after: Sequence[str]) -> list[Kept]:
+    """What became of the lines. Where too many lines are alike, all between the first and the last one that differ
+    counts as changed."""
     head = _count_same(before, after)
     tail = _count_same(before[head:][::-1], after[head:][::-1])
     ends = len(before) - tail, len(after) - tail
@@ -122,9 +126,9 @@ def _compiled_span(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int
     return (first, last + 1) if mapped.compiled[first : last + 1] == mapped.template[start:stop] else None
 
 
-def move_line(old: str, new: str, line: int) -> int:
+def move_line(compared: Sequence[Kept], line: int) -> int:
     """Where a line of the old text, from 0, stands in the new one; a line that is gone, where it was."""
-    for is_same, i, j, k, m in compare_lines(old.split("\n"), new.split("\n")):
+    for is_same, i, j, k, m in compared:
         if i <= line < j:
             return k + line - i if is_same else max(0, min(k + line - i, m - 1))
     return line

@@ -11,13 +11,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.interpreter import python_command, python_environment
-from planproof.lsp.texts import Lines, move_line, resplice
+from planproof.lsp.texts import Kept, Lines, compare_lines, move_line, resplice
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap, read_template
 from planproof.project.location import ProjectLocation
@@ -102,9 +102,10 @@ class Workspace:
 
     def edit(self, file: str, text: str) -> bool:
         """Takes the text of an open model, and judges it. False where only dbt can compile what was changed: the last
-        text that could be judged stands for it."""
+        text that could be judged stands for it. For a text that is too long, what dbt compiled stands."""
         node = self.model(file)
-        if node is None:
+        if node is None or len(text) > _MOST_TYPED:
+            self.close(file)
             return True
         text = text.replace("\r\n", "\n")
         before = self.opened.get(file)
@@ -213,27 +214,16 @@ class Workspace:
         if opened is None:
             text = self._compiled_text(node)
             opened = Opened(node.unique_id, text, text)
-        return [self._place(opened, f, file) for f in report.findings if f.verdict is not Verdict.PROVED]
+        told = [f for f in report.findings if f.verdict is not Verdict.PROVED]
+        if len(opened.judged) > _MOST_TYPED:
+            return [Placed(f, 0, 0, 0) for f in told]
+        rows, judged = opened.text.split("\n"), opened.judged.split("\n")
+        compared = compare_lines(judged, rows) if opened.text != opened.judged else None
+        return [_place(f, file, rows, judged, compared) for f in told]
 
     def list_violated(self) -> list[str]:
         """The ids of the models that break a promise."""
         return [key for key, report in self.reports.items() if report.of(Verdict.VIOLATED)]
-
-    def _place(self, opened: Opened, finding: Finding, file: str) -> Placed:
-        origin, rows = finding.origin, opened.text.split("\n")
-        if origin is None or origin.file != file:
-            return Placed(finding, 0, 0, len(rows[0]))
-        line = origin.line - 1
-        start, content = origin.column - 1, opened.judged.split("\n")[line]
-        if opened.text != opened.judged:
-            line = move_line(opened.judged, opened.text, line)
-            content = rows[line] if line < len(rows) else ""
-        stop = start
-        while stop < len(content) and (content[stop].isalnum() or content[stop] in "_.`"):
-            stop += 1
-        start, stop = min(start, len(content)), max(min(start + 1, len(content)), stop)
-        units = Lines(content)
-        return Placed(finding, line, units.position(start)[1], units.position(stop)[1])
 
     def find_reading(self, file: str) -> tuple[TemplateMap, LogicalPlan, References] | None:
         """The model's plan and where its text names what; None where there is no plan, or the text in the editor is not
@@ -268,6 +258,29 @@ class Workspace:
         return home / node.file
 
 
+def _place(
+    finding: Finding, file: str, rows: Sequence[str], judged: Sequence[str], compared: Sequence[Kept] | None
+) -> Placed:
+    """The finding at its place in `rows`, the lines of the editor; `compared` to those that were judged, if they are
+    others."""
+    origin = finding.origin
+    if origin is None or origin.file != file:
+        return Placed(finding, 0, 0, len(rows[0]))
+    line = origin.line - 1
+    start, content = origin.column - 1, judged[line]
+    if compared is not None:
+        line = move_line(compared, line)
+        content = rows[line] if line < len(rows) else ""
+    stop = start
+    while stop < len(content) and (content[stop].isalnum() or content[stop] in "_.`"):
+        stop += 1
+    start, stop = min(start, len(content)), max(min(start + 1, len(content)), stop)
+    units = Lines(content)
+    return Placed(finding, line, units.position(start)[1], units.position(stop)[1])
+
+
+_MOST_TYPED = 1_000_000
+"""Characters of a template in an editor, at most: each key that is pressed sends all of them."""
 TARGET = "target/planproof/editor"
 """The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
 

@@ -200,7 +200,7 @@ def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     if location is None or project.directory is None or "\0" in location:
         return None
     note_unrepeatable()
-    path = project.directory / location.removeprefix("file://")
+    path = Path(os.path.abspath(project.directory), location.removeprefix("file://"))
     if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
         return None
     try:

@@ -17,8 +17,10 @@ NAMES = SPARK_FUNCTIONS | builtin().functions.keys()
 OTHER_WORDS = {
     "types/nodes.py": [["day", "hour", "minute", "second"]],
     "analysis/expressions/intervals.py": [["day", "hour", "minute"]],
-    "hazards/increments/units.py": [["day", "month", "quarter", "year"], ["month", "quarter", "year"]],
-    "hazards/increments/whole.py": [["year", "month", "day", "hour"]],
+    "hazards/increments/units.py": [
+        *(["day", "month", "quarter", "year"], ["month", "quarter", "year"]),
+        ["year", "month", "day", "hour"],
+    ],
 }
 """Names of functions that mean something else there: the fields of an interval, units of time."""
 LEAST = 3

@@ -84,15 +84,16 @@ def suspect_deleted(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
 
 def _leaves_out_deleted(condition: x.Expr) -> bool:
     """Whether it asks of a mark such as `is_deleted` or `deleted_at` that it is not set."""
-    if not isinstance(condition, x.Call):
+    if not isinstance(condition, x.Call) or not condition.args:
         return False
-    name, parts = condition.function.name, list(condition.walk())
-    is_asked = name in ("not", "isnull") or (
-        name in ("=", "<=>") and any(isinstance(e, x.Literal) and e.value is False for e in condition.args)
-    )
-    calls = {e.function.name for e in parts if isinstance(e, x.Call)} <= {"not", "isnull", "=", "<=>", "coalesce"}
-    names = [e.name for e in parts if isinstance(e, x.Column)]
-    return is_asked and calls and len(names) == 1 and "deleted" in names[0].lower()
+    name, asked, others = condition.function.name, condition.args[0], condition.args[1:]
+    is_false = any(isinstance(e, x.Literal) and e.value is False for e in others)
+    if name not in ("not", "isnull") and not (name in ("=", "<=>") and is_false):
+        return False
+    mark = filters.drop_casts(asked)
+    if isinstance(mark, x.Call) and mark.function.name == "coalesce":
+        mark = filters.drop_casts(mark.args[0])
+    return isinstance(mark, x.Column) and "deleted" in mark.name.lower()
 
 
 def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
