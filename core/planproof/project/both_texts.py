@@ -15,7 +15,6 @@ from jinja2 import TemplateSyntaxError, nodes
 
 from planproof.project.alignment import parse_template
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.variables import read_variables
 from planproof_engine.records import record
 
 
@@ -74,7 +73,7 @@ def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
 
 def _list_variables(project: Project, node: ProjectNode) -> dict[str, object]:
     """What `var()` gives in the node's package, where the project's file sets it."""
-    variables = read_variables(project)
+    variables = project.variables
     scoped = variables.get(str(node.raw.get("package_name") or project.name))
     return {**variables, **(scoped if isinstance(scoped, Mapping) else {})}
 

@@ -25,6 +25,7 @@ from planproof.project.reads import ProjectError, is_file, read_content
 from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
 from planproof.project.target_folder import format_target, target_folder
 from planproof.project.texts import Texts
+from planproof.project.variables import read_variables
 from planproof_engine.conf import Conf
 
 Kinds = tuple[type, ...]
@@ -208,6 +209,11 @@ class Project:
     def operations(self) -> tuple[str, ...]:
         """The SQL, not rendered, of the on-run-start and on-run-end hooks."""
         return tuple(hook.sql for hook in self.on_run)
+
+    @cached_property
+    def variables(self) -> Mapping[str, object]:
+        """What the project sets for `var()`."""
+        return read_variables(self.directory)
 
     @cached_property
     def models(self) -> tuple[ProjectNode, ...]:

@@ -14,7 +14,6 @@ from planproof.project.finished import Earlier, Form, form_of_conf
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
-from planproof.project.variables import read_variables
 from planproof.report.model import Report
 from planproof.report.packed import pack, report_of, unpack
 from planproof_engine.records import record
@@ -76,7 +75,7 @@ class JudgementCache:
             list(check.project.operations),
             check.frozen.file,
             dict(check.overrides),
-            read_variables(check.project),
+            check.project.variables,
         ]
         self._project = digest_of((code_digest(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from planproof.project.contracts import load_own
-from planproof.project.manifest import Project
 from planproof.project.reads import ProjectError
 
 
-def read_variables(project: Project) -> Mapping[str, object]:
+def read_variables(directory: Path | None) -> Mapping[str, object]:
     """The file's `vars`; none where there is no file, or it cannot be read. Those of a package stand below its name."""
-    if project.directory is None:
+    if directory is None:
         return {}
     try:
-        form = load_own(project.directory / "dbt_project.yml")
+        form = load_own(directory / "dbt_project.yml")
     except ProjectError:
         return {}
     found = form.get("vars") if isinstance(form, Mapping) else None
