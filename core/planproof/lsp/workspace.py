@@ -102,7 +102,7 @@ class Workspace:
 
     def edit(self, file: str, text: str) -> bool:
         """Takes the text of an open model, and judges it. False where only dbt can compile what was changed: the last
-        text that could be judged stands for it. For a text that is too long, what dbt compiled stands."""
+        text that could be judged stands for it, and for one that is too long."""
         node = self.model(file)
         if node is None or len(text) > _MOST_TYPED:
             self.close(file)
