@@ -185,6 +185,11 @@ def test_a_variable_is_what_the_project_sets(dbt_manifest: Any, tmp_path: Path, 
         reports = check_project(replace(project))  # As a command reads it anew.
         said[value] = [f.verdict.value for r in reports for f in r.findings if f.code == "PP145"]
     assert said == {"true": ["proved"], "false": []}
+    (tmp_path / "dbt_project.yml").write_text(f"name: {project.name}\n")
+    other = {key: replace(n, raw={**n.raw, "package_name": "bought"}) for key, n in project.nodes.items()}
+    reports = check_project(replace(project, nodes=other))
+    # The package may set it in its own file, which no manifest names.
+    assert [f for r in reports for f in r.findings if f.code == "PP145" and f.verdict.value == "proved"] == []
 
 
 def test_sources_that_share_a_name_are_told_apart(dbt_manifest: Any) -> None:

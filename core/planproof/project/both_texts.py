@@ -52,7 +52,7 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     try:
         tree = parse_template(template)
         relations, variables = _list_relations(project, node), _list_variables(project, node)
-        readers = (_Reader(relations, variables, is_later) for is_later in (False, True))
+        readers = (_Reader(relations, *variables, is_later) for is_later in (False, True))
         first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
     except (_Unread, TemplateSyntaxError, RecursionError):
         return None
@@ -71,11 +71,12 @@ def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
     return {**found, "this": str(node.raw.get("relation_name") or node.relation)}
 
 
-def _list_variables(project: Project, node: ProjectNode) -> dict[str, object]:
-    """What `var()` gives in the node's package, where the project's file sets it."""
-    variables = project.variables
-    scoped = variables.get(str(node.raw.get("package_name") or project.name))
-    return {**variables, **(scoped if isinstance(scoped, Mapping) else {})}
+def _list_variables(project: Project, node: ProjectNode) -> tuple[dict[str, object], bool]:
+    """What `var()` gives in the node's package, where the project's file sets it; and whether those are all: a package
+    may set more in a file of its own."""
+    package = str(node.raw.get("package_name") or project.name)
+    scoped = project.variables.get(package)
+    return {**project.variables, **(scoped if isinstance(scoped, Mapping) else {})}, package == project.name
 
 
 @dataclass(slots=True)
@@ -84,6 +85,7 @@ class _Reader:
 
     relations: Mapping[str, str]
     variables: Mapping[str, object]
+    are_all: bool
     is_later: bool
     names: dict[str, list[_Piece]] = field(default_factory=dict)
 
@@ -119,7 +121,7 @@ class _Reader:
             return self.is_later
         if called == "var" and isinstance(test, nodes.Call):
             name, *default = [arg.value for arg in test.args if isinstance(arg, nodes.Const)] or [None]
-            if name is not None and len(default) == 1:
+            if name is not None and len(default) == 1 and (self.are_all or name in self.variables):
                 return bool(self.variables.get(name, default[0]))
         raise _Unread
 
