@@ -70,6 +70,7 @@ def node(name: str, form: dict[str, Any], later: bool) -> dict[str, Any]:
     config |= {"unique_key": form["key"]} if "key" in form else {}
     config |= {"partition_by": form["partition_by"]} if "partition_by" in form else {}
     config |= {key: form[key] for key in ("event_time", "batch_size") if key in form}
+    config |= {"incremental_predicates": form["predicates"]} if "predicates" in form else {}
     config |= {"pre-hook": form["pre_hook"]} if "pre_hook" in form else {}
     config |= {"meta": {"planproof": {"append_only": form["append_only"]}}} if "append_only" in form else {}
     text = template(form)

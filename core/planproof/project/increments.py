@@ -94,13 +94,17 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
         _read_names(config.get("partition_by")),
         frozenset(read.get(parts_of(name), name) for name in remade),
         append_only or None,
+        _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
     )
 
 
 def _read_names(given: object) -> tuple[str, ...]:
-    names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return split_columns([str(name) for name in names])
+    return split_columns(_read_texts(given))
+
+
+def _read_texts(given: object) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given)) if isinstance(given, list) else ()
 
 
 def _find_strategy(config: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments.doubled import suspect_doubles, suspect_repeats
+from planproof_engine.hazards.increments.doubled import suspect_doubles, suspect_repeats, suspect_unmatched
 from planproof_engine.hazards.increments.increment import Increment, Written
 from planproof_engine.hazards.increments.missed import suspect_deleted, suspect_misses, suspect_others
 from planproof_engine.hazards.increments.partial import suspect_computed, suspect_cuts, suspect_stale
@@ -27,6 +27,7 @@ _LOOKS = (
     suspect_misses,
     suspect_deleted,
     suspect_doubles,
+    suspect_unmatched,
     suspect_others,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import takewhile
 
@@ -32,7 +33,7 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
         said = f"rows with {pretty(other)} pass in every run, and are appended again"
         yield inc.make_suspicion("PP143", delta, said)
     if _is_united_with_all(inc, delta):
-        said = "the other side of UNION ALL is read whole in every run, and appended again"
+        said = "the other side of UNION is read whole in every run, and appended again"
         yield inc.make_suspicion("PP143", delta, said)
 
 
@@ -56,10 +57,10 @@ def _list_ways_around(inc: Increment, delta: filters.Delta) -> Iterator[x.Expr]:
 
 
 def _is_united_with_all(inc: Increment, delta: filters.Delta) -> bool:
-    """Whether a UNION ALL over the filter has a side that reads a table, and that nothing filters."""
-    row_by_row = takewhile(lambda node: isinstance(node, (p.Project, p.Named, p.SetOperation)), delta.over)
-    for place, node in enumerate(row_by_row):
-        if not isinstance(node, p.SetOperation) or not (node.kind == "union" and node.all):
+    """Whether a UNION over the filter has a side that reads a table, and that nothing filters."""
+    kinds = (p.Project, p.Named, p.Distinct, p.SetOperation)
+    for place, node in enumerate(takewhile(lambda node: isinstance(node, kinds), delta.over)):
+        if not isinstance(node, p.SetOperation) or node.kind != "union":
             continue
         below = [d.over[place + 1 :] for d in inc.deltas if d.over[: place + 1] == delta.over[: place + 1]]
         filtered = {id(path[0]) for path in below if path}
@@ -73,6 +74,18 @@ def _reads_whole(plan: p.Plan) -> bool:
     """Whether it is a table's rows, without a condition."""
     nodes = list(plan.walk())
     return any(isinstance(n, p.Scan) for n in nodes) and all(isinstance(n, (p.Scan, p.Project, p.Named)) for n in nodes)
+
+
+def suspect_unmatched(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
+    """A merge that looks only at stored rows with a recent time, though a row that changes gets another one."""
+    watermark, written = find_watermark(inc, delta.condition), inc.written
+    if written.strategy != "merge" or watermark is None or written.append_only is not None:
+        return
+    for name in (c.name for c in inc.later.output if inc.text(c) == inc.text(watermark.row)):
+        asked = re.compile(rf"dbt_internal_dest`?\.`?{re.escape(name)}\b", re.IGNORECASE)
+        if any(map(asked.search, written.predicates)):
+            said = f"by incremental_predicates, a row that changes is inserted again where its stored {name} is too old"
+            yield Suspicion(make_warning("PP143", name, None, None, said))
 
 
 def suspect_repeats(inc: Increment) -> Iterator[Suspicion]:

@@ -22,8 +22,8 @@ LOWER, UPPER = (">", ">="), ("<", "<=")
 @record(frozen=True, slots=True)
 class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
-    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. `text` is
-    the SQL of the later run, from which messages quote."""
+    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. A merge
+    matches rows by `predicates`, too. `text` is the SQL of the later run, from which messages quote."""
 
     relation: str
     strategy: str
@@ -31,6 +31,7 @@ class Written:
     partition_by: tuple[str, ...] = ()
     changing: frozenset[str] = frozenset()
     append_only: str | None = None
+    predicates: tuple[str, ...] = ()
     text: str = ""
 
 

@@ -3,6 +3,7 @@ relations that change (PP144)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planproof_engine.expr import nodes as x
@@ -13,12 +14,18 @@ from planproof_engine.hazards.increments.watermark import Watermark, find_waterm
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
+_DELETED = re.compile(r"d|del|.*(delet|remov|cancel|void).*", re.IGNORECASE)
+"""What a state is called in which a row is no longer one."""
+
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """Rows that no run reads."""
     condition = delta.condition
     if any(isinstance(e, x.Exists) and inc.is_own(e.plan) and not _looks_out(e.plan) for e in condition.walk()):
         said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
+        yield inc.make_suspicion("PP142", delta, said)
+    if any(_compares_null_hash(inc, way) for way in filters.alternatives(condition)):
+        said = "a hash is NULL where a value that it is made of is NULL, and such a change is missed"
         yield inc.make_suspicion("PP142", delta, said)
     sides = find_sides(condition)
     if sides is None and not (isinstance(condition, x.Call) and condition.function.name in ("=", "in")):
@@ -34,6 +41,17 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
         yield inc.make_suspicion("PP142", delta, said)
 
 
+def _compares_null_hash(inc: Increment, condition: x.Expr) -> bool:
+    """Whether it asks for a hash that is another one than the own table's, and that may be NULL."""
+    compared = condition.children[0] if isinstance(condition, x.Call) and condition.function.name == "not" else None
+    if not isinstance(compared, x.Call) or compared.function.name != "=":
+        return False
+    sides = [inc.definitions.of(filters.drop_casts(side)) for side in compared.args]
+    is_own = any(isinstance(side, x.Column) and side.id in inc.own_columns for side in sides)
+    calls = [side for side in sides if isinstance(side, x.Call) and side.function.name in ("md5", "sha2")]
+    return is_own and any(call.nullable for call in calls)
+
+
 def _looks_out(plan: p.Plan) -> bool:
     """Whether a subquery reads a column of the query around it."""
     return any(isinstance(e, x.Outer) for n in plan.walk() for top in n.expressions for e in top.walk())
@@ -42,6 +60,8 @@ def _looks_out(plan: p.Plan) -> bool:
 def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[str]:
     if watermark.is_of_another:
         yield "it compares with the greatest value of another column"
+    if watermark.is_of_another_side:
+        yield "it compares with the greatest value of the rows that another side of the UNION stores"
     if watermark.is_null_over_nothing:
         yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
     if watermark.is_now_over_nothing:
@@ -75,17 +95,23 @@ def suspect_deleted(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     if inc.written.strategy != "merge" or (inc.written.append_only is not None and not has_windows):
         return
     while isinstance(node, (p.Project, p.Named, p.Ordered, p.Filter)) and not any(list_windows(node)):
-        if isinstance(node, p.Filter) and any(map(_leaves_out_deleted, x.conjuncts(node.condition))):
+        if isinstance(node, p.Filter) and any(_leaves_out_deleted(inc, c) for c in x.conjuncts(node.condition)):
             said = "a stored row that is deleted later is left out of the merge, and stays as it was"
             yield inc.make_suspicion("PP142", delta, said)
             return
         node = node.children[0]
 
 
-def _leaves_out_deleted(condition: x.Expr) -> bool:
-    """Whether it asks of a mark such as `is_deleted` or `deleted_at` that it is not set."""
+def _leaves_out_deleted(inc: Increment, condition: x.Expr) -> bool:
+    """Whether it asks of a mark such as `is_deleted` or `deleted_at` that it is not set, or leaves out a state such as
+    `op = 'D'`."""
     if not isinstance(condition, x.Call) or not condition.args:
         return False
+    asked_of = condition.args[0]
+    if condition.function.name == "not" and isinstance(asked_of, x.Call) and asked_of.function.name in ("=", "in"):
+        state, *left_out = asked_of.args
+        is_deleted = any(isinstance(e, x.Literal) and _DELETED.fullmatch(str(e.value)) for e in left_out)
+        return is_deleted and inc.text(state) not in inc.texts(inc.find_outputs(inc.written.key))
     name, asked, others = condition.function.name, condition.args[0], condition.args[1:]
     is_false = any(isinstance(e, x.Literal) and e.value is False for e in others)
     if name not in ("not", "isnull") and not (name in ("=", "<=>") and is_false):

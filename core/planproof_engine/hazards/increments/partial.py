@@ -45,6 +45,8 @@ def suspect_computed(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion
 
 def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, at: int) -> str | None:
     below = delta.over[at + 1 :]
+    if isinstance(node, p.Limit) and node.what == "limit":
+        return "LIMIT"
     if _is_distinct(node):
         columns = inc.texts(node.output)
         whole = inc.written.strategy != "append" or inc.covers(delta, columns) or _takes_new_keys(inc, columns)
@@ -60,7 +62,7 @@ def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, at
         whole = comes_whole(inc, delta, below, window.partition) or _takes_new_keys(inc, keys)
         if _is_padded(inc, window, delta, at):
             continue
-        if not keys or not (whole or _ranks_a_key(inc, window)):
+        if not keys or not (whole or (_ranks_a_key(inc, window) and not _takes_oldest(inc, window, delta))):
             return "a window"
     return None
 
@@ -103,6 +105,13 @@ def _ranks_a_key(inc: Increment, window: x.Window) -> bool:
     is_rank = isinstance(made, x.Call) and made.function.category is Category.WINDOW and made.type == dt.INT
     is_rank = is_rank and not made.children and inc.written.strategy == "merge"
     return is_rank and inc.texts(window.partition) == inc.texts(inc.find_outputs(inc.written.key))
+
+
+def _takes_oldest(inc: Increment, window: x.Window, delta: filters.Delta) -> bool:
+    """Whether the first row of a key ranks first, by the filter's own column: a merge puts a later one in its place."""
+    sides, first = find_sides(delta.condition), window.order[0] if window.order else None
+    is_oldest = first is not None and first.ascending and sides is not None
+    return is_oldest and inc.text(first.child) == inc.text(filters.drop_casts(sides[1]))
 
 
 def _looks_ahead(window: x.Window) -> bool:

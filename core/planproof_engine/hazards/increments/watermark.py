@@ -18,7 +18,8 @@ class Watermark:
 
     `is_null_over_nothing`: over no rows the bound is NULL; `is_now_over_nothing`: the time of the run. `is_stored`: the
     table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
-    stored rows; `is_of_some`: of those with one value of a column that others have, too.
+    stored rows; `is_of_some`: of those with one value of a column that others have, too; `is_of_another_side`: of those
+    that another side of a union stores.
     """
 
     row: x.Expr
@@ -30,6 +31,7 @@ class Watermark:
     is_of_another: bool
     is_of_all: bool
     is_of_some: bool
+    is_of_another_side: bool
 
     @property
     def leaves_out_stored(self) -> bool:
@@ -70,6 +72,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         _is_of_another(inc, row, stored),
         all(isinstance(n, (p.Scan, p.Project, p.Named, p.Aggregate)) for n in nodes),
         any(_is_of_some(inc, c) for c in conditions),
+        any(_is_of_another_side(inc, row, c) for c in conditions),
     )
 
 
@@ -98,6 +101,22 @@ def _is_of_another(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
         return False  # The same column, of a table that is read twice.
     joins = [n for n in inc.definitions.nodes if isinstance(n, p.Join)]
     return len(both) == 2 and not any(inc.texts(sides) == both for join in joins for sides in list_pairs(join))
+
+
+def _is_of_another_side(inc: Increment, row: x.Expr, condition: x.Expr) -> bool:
+    """Whether it asks for a value that the union's side of these rows does not store, as another side does."""
+    if not isinstance(condition, x.Call) or condition.function.name != "=":
+        return False
+    asked = [a.value for a in condition.args if isinstance(a, x.Literal)]
+    names = [a.name.lower() for a in condition.args if isinstance(a, x.Column)]
+    own = {c.id for c in inc.list_read(row)}
+    for union in (n for n in inc.definitions.nodes if isinstance(n, p.SetOperation) and len(asked) == len(names) == 1):
+        for at in (at for at, c in enumerate(union.output) if c.name.lower() == names[0]):
+            made = {own.isdisjoint(filters.list_scanned(i)): inc.definitions.of(i.output[at]) for i in union.inputs}
+            values = {is_other: e.value for is_other, e in made.items() if isinstance(e, x.Literal)}
+            if len(values) == 2 and values[True] == asked[0] != values[False]:
+                return True
+    return False
 
 
 def _is_of_some(inc: Increment, condition: x.Expr) -> bool:
