@@ -67,6 +67,11 @@ def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[
     if watermark.is_now_over_nothing:
         yield "if the table is empty, it compares with the time of the run, and no run reads what is older"
     made = inc.definitions.of(filters.drop_casts(row))
+    if watermark.is_shifted and inc.written.strategy == "append":
+        yield "the table stores that time by the clock of another zone"
+    part = units.find_part(made)
+    if part is not None and part[0] != "year":
+        yield f"the number of the {part[0]} begins anew, so later rows may have a smaller one"
     if units.is_text_out_of_order(made):
         yield "days are compared as text, in an order that is not theirs"
     is_cut = filters.is_cut(row) or filters.is_cut(made) or units.find_cut(made) is not None

@@ -15,6 +15,8 @@ from planproof_engine.hazards.increments.whole import comes_whole
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
+_COUNTER = "monotonically_increasing_id"
+
 
 def suspect_cuts(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """A partition is replaced by a part of its rows."""
@@ -57,6 +59,8 @@ def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, at
         whole = comes_whole(inc, delta, below, shared) or _takes_new_keys(inc, inc.all_texts(shared))
         if not shared or not (whole or _takes_latest(inc, node, delta)):
             return "an aggregate"
+    if any(isinstance(e, x.Call) and e.function.name == _COUNTER for top in node.expressions for e in top.walk()):
+        return f"{_COUNTER}()"
     for window in list_windows(node):
         keys = inc.all_texts(window.partition)
         whole = comes_whole(inc, delta, below, window.partition) or _takes_new_keys(inc, keys)
@@ -78,9 +82,13 @@ def _is_padded(inc: Increment, window: x.Window, delta: filters.Delta, at: int) 
 
 
 def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
-    """A window below the filter looks at rows to come: rows that are stored keep what it gave."""
-    if find_watermark(inc, delta.condition) is None:
+    """A window below the filter, or a total, looks at rows to come: rows that are stored keep what it gave."""
+    watermark = find_watermark(inc, delta.condition)
+    if watermark is None:
         return
+    if any(_is_total(inc, e, watermark.row) for n in delta.over for top in n.expressions for e in top.walk()):
+        said = "a total changes with rows that come later, and rows already stored keep what it gave before"
+        yield inc.make_suspicion("PP141", delta, said)
     above = {id(node) for node in delta.over}
     windows = [window for node in inc.later.walk() if id(node) not in above for window in list_windows(node)]
     if any(
@@ -89,6 +97,16 @@ def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     ):
         said = "a window looks at rows that come later, and rows already stored keep what it gave before"
         yield inc.make_suspicion("PP141", delta, said)
+
+
+def _is_total(inc: Increment, expr: x.Expr, row: x.Expr) -> bool:
+    """Whether it is one value of all rows of the relation that `row` stands in."""
+    source = inc.definitions.find_source(row)
+    if not isinstance(expr, x.ScalarSubquery) or source is None or not filters.reads(expr.plan, source.relation):
+        return False
+    nodes = list(expr.plan.walk())
+    is_own = any(isinstance(e, x.Outer) for n in nodes for top in n.expressions for e in top.walk())
+    return not is_own and any(isinstance(n, p.Aggregate) for n in nodes)
 
 
 def _is_distinct(node: p.Plan) -> bool:
@@ -109,9 +127,10 @@ def _ranks_a_key(inc: Increment, window: x.Window) -> bool:
 
 def _takes_oldest(inc: Increment, window: x.Window, delta: filters.Delta) -> bool:
     """Whether the first row of a key ranks first, by the filter's own column: a merge puts a later one in its place."""
-    sides, first = find_sides(delta.condition), window.order[0] if window.order else None
-    is_oldest = first is not None and first.ascending and sides is not None
-    return is_oldest and inc.text(first.child) == inc.text(filters.drop_casts(sides[1]))
+    sides = find_sides(delta.condition)
+    if sides is None or not window.order or not window.order[0].ascending:
+        return False
+    return inc.text(window.order[0].child) == inc.text(filters.drop_casts(sides[1]))
 
 
 def _looks_ahead(window: x.Window) -> bool:

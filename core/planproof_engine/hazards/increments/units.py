@@ -42,7 +42,10 @@ def is_told(call: x.Call) -> bool:
 
 
 def is_text_out_of_order(expr: x.Expr) -> bool:
-    """Whether it is a day as text that begins with the day or the month: a later year may come before."""
+    """Whether it is a day as text that begins with the day or the month, or a number without zeros before it: a later
+    one may come before."""
+    if isinstance(expr, x.Call) and expr.function.name in ("concat", "concat_ws"):
+        return any(dt.is_integral(_drop_every_cast(arg).type) for arg in expr.args[1:])
     if not isinstance(expr, x.Call) or expr.function.name != "date_format" or not isinstance(expr.args[-1], x.Literal):
         return False
     return re.match(r"[^a-zA-Z]*[dML]", str(expr.args[-1].value)) is not None
@@ -147,9 +150,14 @@ _OF_CALLS: dict[str, Callable[[x.Call, _Behind], frozenset[str]]] = {
 }
 
 
-def _find_number(expr: x.Expr) -> int | None:
+def _drop_every_cast(expr: x.Expr) -> x.Expr:
     while isinstance(expr, (x.Cast, x.Alias)):
         expr = expr.child
+    return expr
+
+
+def _find_number(expr: x.Expr) -> int | None:
+    expr = _drop_every_cast(expr)
     return expr.value if isinstance(expr, x.Literal) and isinstance(expr.value, int) else None
 
 

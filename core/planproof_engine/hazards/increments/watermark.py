@@ -19,7 +19,7 @@ class Watermark:
     `is_null_over_nothing`: over no rows the bound is NULL; `is_now_over_nothing`: the time of the run. `is_stored`: the
     table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
     stored rows; `is_of_some`: of those with one value of a column that others have, too; `is_of_another_side`: of those
-    that another side of a union stores.
+    that another side of a union stores. `is_shifted`: the table stores `row` by another zone's clock.
     """
 
     row: x.Expr
@@ -32,6 +32,7 @@ class Watermark:
     is_of_all: bool
     is_of_some: bool
     is_of_another_side: bool
+    is_shifted: bool
 
     @property
     def leaves_out_stored(self) -> bool:
@@ -73,6 +74,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         all(isinstance(n, (p.Scan, p.Project, p.Named, p.Aggregate)) for n in nodes),
         any(_is_of_some(inc, c) for c in conditions),
         any(_is_of_another_side(inc, row, c) for c in conditions),
+        kept and any(_is_shifted(inc, row, inc.definitions.of(made)) for made in stored),
     )
 
 
@@ -101,6 +103,11 @@ def _is_of_another(inc: Increment, row: x.Expr, stored: list[x.Expr]) -> bool:
         return False  # The same column, of a table that is read twice.
     joins = [n for n in inc.definitions.nodes if isinstance(n, p.Join)]
     return len(both) == 2 and not any(inc.texts(sides) == both for join in joins for sides in list_pairs(join))
+
+
+def _is_shifted(inc: Increment, row: x.Expr, made: x.Expr) -> bool:
+    is_by_zone = isinstance(made, x.Call) and units.shifts_zone(made) and not units.moves(made)
+    return is_by_zone and inc.text(row) in inc.texts(made.children)
 
 
 def _is_of_another_side(inc: Increment, row: x.Expr, condition: x.Expr) -> bool:
