@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
+from planproof.project.cache import Cache
 from planproof.project.diff import compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.report.formats import render
@@ -39,6 +41,16 @@ def told(before: Any, after: Any) -> list[tuple[str, str, str | None, str]]:
 def test_the_same_project_has_not_changed(project: Any) -> None:
     found = compare_projects(read_project(project()), read_project(project()))
     assert (found.changes, found.unread, found.breaking) == ((), {}, False)
+
+
+def test_a_model_that_did_not_change_is_judged_once_and_for_all(project: Any, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "check.sqlite")
+    before, after = read_project(project()), read_project(project(report={**REPORT, "sql": "select 1 as one"}))
+    first = compare_projects(before, after, cache=cache)
+    assert cache.hits == 2  # The two models of the new side that are as they were.
+    assert compare_projects(before, after, cache=cache) == first == compare_projects(before, after, jobs=2)
+    assert cache.hits == 2 + 6
+    assert {c.what for c in first.changes} == {"column removed", "column added"}
 
 
 def test_a_removed_column_breaks_what_is_made_of_it(project: Any) -> None:

@@ -158,7 +158,7 @@ class _CheckProgress(output.NamedProgress):
 @click.option("--write-baseline", "written", type=options.FILE, help="Writes today's findings as the baseline.")
 @options.verbose
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes check models. Default: one per core.")
-@click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
+@options.cache
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
 def check(
     settings: dict[str, Any],

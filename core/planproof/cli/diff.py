@@ -19,10 +19,12 @@ from rich.table import Table
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
+from planproof.project.cache import Cache
 from planproof.project.diff import BREAKING, MOST_NAMED, Comparison, SchemaChange, compare_projects, report_changes
 from planproof.project.manifest import read_project
 from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
+from planproof.project.schedule import count_cores
 from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
@@ -170,6 +172,7 @@ def _format_flag(name: str) -> str:
 @fail_on_option
 @options.report
 @options.sources
+@options.cache
 @click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
 @click.option(
     "--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: the columns that make a row unique."
@@ -185,6 +188,7 @@ def diff(
     fail_on: str,
     wanted: output.Wanted,
     sources: Path | None,
+    cache: bool,
     model: str | None,
     keys: tuple[str, ...],
     **given: Any,
@@ -215,7 +219,8 @@ def diff(
         without = "give OLD, the manifest or project to compare with, or --staged MODEL"
         raise click.UsageError(f"{_format_flag(wrong[0])} goes with --staged" if wrong else without)
     started, after = datetime.now(timezone.utc), read_project(new)
-    found = compare_projects(read_project(old), after, frozen=sources)
+    judged = Cache.of_user() if cache else None
+    found = compare_projects(read_project(old), after, frozen=sources, cache=judged, jobs=count_cores())
     # `--json` is older than the report's one schema, and keeps its own form.
     remarks = [*found.remarks, *([] if found.compared else ["nothing was compared"])]
     report = run_report("diff", report_changes(found), started, project=after.name, remarks=remarks)

@@ -16,7 +16,7 @@ from planproof.project.reads import ProjectError
 @click.command(cls=options.Sectioned)
 @options.location
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
-@click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
+@options.cache
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
 @click.pass_context
 def lsp(ctx: click.Context, location: ProjectLocation, compiles: bool, cache: bool, stdio: bool) -> None:

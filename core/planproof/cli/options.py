@@ -182,6 +182,9 @@ verbose = click.option(
 )
 """For commands about many models."""
 
+cache = click.option(
+    "--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes."
+)
 sources = click.option("--sources", type=FILE, help="A freeze file with source schemas.")
 
 

@@ -16,10 +16,12 @@ from planproof import own_errors
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
+from planproof.project.cache import Cache
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
+from planproof.project.schedule import Schedule
 from planproof.project.sources import Frozen, read_frozen
 from planproof.report.details import Details
 from planproof.report.folding import list_names
@@ -197,14 +199,21 @@ MOST_REACHED = 250_000
 
 
 def compare_projects(
-    before: Project, after: Project, conf: Conf | None = None, frozen: str | Path | None = None
+    before: Project,
+    after: Project,
+    conf: Conf | None = None,
+    frozen: str | Path | None = None,
+    *,
+    cache: Cache | None = None,
+    jobs: int = 1,
 ) -> Comparison:
     """Every relation of both manifests, models, seeds and sources. `frozen` is a freeze file for both; without it each
-    side takes its own, or the other's where it has none. Raises `ProjectError`."""
+    side takes its own, or the other's where it has none. `cache` and `jobs` are as in `check_project`. Raises
+    `ProjectError`."""
     own = [read_frozen(project, frozen) for project in (before, after)]
     old_sources, new_sources = (found if found.file else other for found, other in (own, own[::-1]))
-    old = _Shapes.of(_place_beside(before, after), conf, old_sources)
-    new = _Shapes.of(_place_beside(after, before), conf, new_sources)
+    old = _Shapes.of(_place_beside(before, after), conf, old_sources, cache, jobs)
+    new = _Shapes.of(_place_beside(after, before), conf, new_sources, cache, jobs)
     changes: list[SchemaChange] = []
     targets, left, beyond = _describe_targets(before, after), MOST_REACHED, 0
     unread = {**old.unread, **new.unread}
@@ -348,11 +357,16 @@ class _Shapes:
     exposures: Mapping[str, set[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, project: Project, conf: Conf | None, frozen: Frozen) -> _Shapes:
+    def of(
+        cls, project: Project, conf: Conf | None, frozen: Frozen, cache: Cache | None = None, jobs: int = 1
+    ) -> _Shapes:
         found = cls(exposures=_find_exposures(project))
         check = OfflineCheck(project, conf or DBT_CONF, frozen)
+        schedule = Schedule(check, project.nodes, cache, jobs)
+        reports = schedule.reports()
+        check.take(schedule.states)
         for key, node in project.nodes.items():
-            report = check.visit(node)
+            report = reports.get(key)
             if node.materialized == "ephemeral":
                 continue
             for parent in project.judged_parents(node):
