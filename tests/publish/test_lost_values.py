@@ -161,6 +161,9 @@ LOSING = [
     ("int", "with p as (select id, cast(n as int) as v from {db}.texts) select v from p where id < 4"),
     ("tinyint", "select cast(length(repeat(k, 300)) as tinyint) as v from {db}.texts"),
     ("smallint", "select cast(year(cast('2020-01-01' as date)) * 100 as smallint) as v from {db}.clean"),
+    ("int", "select max(v) as v from (select id, cast(n as int) as v from {db}.texts) where id < 3"),
+    ("int", "select min(v) as v from (select cast(big as int) as v from {db}.wide)"),
+    ("int", "select cast(big as int) as v from {db}.wide order by id limit 1"),
 ]
 
 HEALTHY = [
@@ -222,6 +225,11 @@ HEALTHY = [
     ("int", "select cast(n as int) as v from {db}.texts where false"),
     ("boolean", "select cast(id as boolean) as v from {db}.texts"),
     ("int", "select cast(cast(n as double) as int) as v from {db}.clean"),
+    ("int", "select v from (select id, cast(big as int) as v from {db}.wide) where id <> 1"),
+    ("int", "select cast(big as int) as v from {db}.wide order by id desc limit 1"),
+    ("int", "select max(v) as v from (select id, cast(n as int) as v from {db}.texts) where id <> 2"),
+    ("bigint", "select v from (select id, at * 2 as v from {db}.wide) where id = 2"),
+    ("array<int>", "select v from (select id, transform(array(big), e -> int(e)) as v from {db}.wide) where id = 2"),
 ]
 
 

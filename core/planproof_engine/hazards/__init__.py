@@ -22,7 +22,7 @@ from planproof_engine.hazards.increments.batches import suspect_batches as suspe
 from planproof_engine.hazards.integers import NARROWED, WRAPPED, narrowing, wrapping
 from planproof_engine.hazards.loss import loss as loss_of
 from planproof_engine.hazards.suspicion import Fits, Suspicion, judge_certain, make_warning
-from planproof_engine.hazards.written_casts import LOST, ignored_lengths, integer_division, lossy_casts, stand_in
+from planproof_engine.hazards.written_casts import LOST, ignored_lengths, integer_division, list_ends, lossy_casts
 
 HAZARDS: tuple[Callable[[Definitions, Conf], Iterator[Suspicion]], ...] = (
     swapped_columns,

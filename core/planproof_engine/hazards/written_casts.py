@@ -121,14 +121,25 @@ def _describe_loss(cast: x.Cast) -> str:
     return "for what it cannot hold"
 
 
-def stand_in(target: str) -> str | None:
-    """A value of a type, in SQL, that hardly any column has; None for types that have none such."""
+def list_ends(target: str) -> tuple[str, ...]:
+    """The least and the greatest value of a type, or nearly, in SQL; none for types that have none such.
+
+    >>> list_ends("tinyint")
+    ("CAST('-128' AS TINYINT)", "CAST('127' AS TINYINT)")
+    """
     found = dt.parse_type(target)
     if found in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ):
-        return f"CAST('0077-07-07' AS {found.sql})"
-    if isinstance(found, dt.Decimal) and found.precision - found.scale < 2:
-        return None
-    return f"CAST(-77 AS {found.sql})" if dt.is_numeric(found) else None
+        ends = "0001-01-01", "9999-12-31"
+    elif isinstance(found, dt.Decimal):
+        digits = f"{'9' * (found.precision - found.scale)}.{'9' * found.scale}"
+        ends = f"-{digits}", digits
+    elif found in LIMIT:
+        ends = str(-LIMIT[found]), str(LIMIT[found] - 1)
+    elif found == dt.BOOLEAN or dt.is_numeric(found):
+        ends = ("false", "true") if found == dt.BOOLEAN else ("-1e30", "1e30")
+    else:
+        return ()
+    return tuple(f"CAST('{end}' AS {found.sql})" for end in ends)
 
 
 class Reached(NamedTuple):

@@ -19,7 +19,7 @@ from planproof_engine.claim import Facts
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import LOST as LOSSY
 from planproof_engine.hazards import NARROWED as NARROWING
-from planproof_engine.hazards import UNDECIDED, Fits, find_swapped, judge_certain, make_warning, stand_in
+from planproof_engine.hazards import UNDECIDED, Fits, find_swapped, judge_certain, list_ends, make_warning
 from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quote_parts
@@ -55,9 +55,9 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
             continue
         came_true = found.verdict is Verdict.VIOLATED
         found = _report_promised(draft, check, found)
-        if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
+        if found.verdict is Verdict.VIOLATED and check.finding.code in WRAPS and _is_left_out(draft, session, check):
             came_true = False
-            why = "rows that lose a value are left out later on"
+            why = "such values are left out later on"
             found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
         if came_true:
             _show(draft, check, found)
@@ -86,22 +86,21 @@ def _report_promised(draft: Draft, check: Check, found: Finding) -> Finding:
 
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
-    """Whether no value that is lost reaches its column: the query that puts another value in place of each has as many
-    rows, and as many NULLs there."""
-    origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
-    if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
+    """Whether no value that is lost reaches the result: it stays what it is with the least value of the type, or the
+    greatest, in place of each."""
+    origin, counting, ends = check.finding.origin, check.counting, list_ends(check.finding.found or "")
+    if counting is None or not ends or origin is None or origin.start is None:
         return False
     sql = drop_terminators(draft.model.sql)
     start, stop = origin.start, origin.stop
-    other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
-    column = quote_parts((check.alone[0],))
+    others = (f"{sql[:start]}if({counting.at_value}, {end}, {sql[start:stop]}){sql[stop:]}" for end in ends)
+    columns = ", ".join(quote_parts((name,)) for name in check.reaches) or "*"
+    value = f"count(*), sum(CAST(xxhash64(to_json(struct({columns}))) AS DECIMAL(38, 0)))"
     try:
-        before, after = (
-            session.rows(f"SELECT count(*), count({column}) FROM (\n{text}\n) AS counted")[0] for text in (sql, other)
-        )
+        found = {tuple(session.rows(f"SELECT {value} FROM (\n{text}\n) AS counted")[0]) for text in (sql, *others)}
     except (AnalysisError, SparkFailure):
         return False
-    return tuple(before) == tuple(after)
+    return len(found) == 1
 
 
 def _show(draft: Draft, check: Check, found: Finding) -> None:
@@ -265,8 +264,8 @@ def _decide(finding: Finding, number: int, what: str) -> Finding:
 
 def make_singular(what: str) -> str:
     """
-    >>> make_singular("rows hold another value"), make_singular("values wrap")
-    ('row holds another value', 'value wraps')
+    >>> make_singular("rows hold another value"), make_singular("values are lost")
+    ('row holds another value', 'value is lost')
     """
     noun, verb, *rest = what.split()
-    return " ".join([noun.removesuffix("s"), f"{verb}s", *rest])
+    return " ".join([noun.removesuffix("s"), "is" if verb == "are" else f"{verb}s", *rest])
