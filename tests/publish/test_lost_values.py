@@ -162,6 +162,7 @@ LOSING = [
     ("tinyint", "select cast(length(repeat(k, 300)) as tinyint) as v from {db}.texts"),
     ("smallint", "select cast(year(cast('2020-01-01' as date)) * 100 as smallint) as v from {db}.clean"),
     ("int", "select max(v) as v from (select id, cast(n as int) as v from {db}.texts) where id < 3"),
+    ("decimal(4,2)", "select max(cast(s as decimal(4,2))) as v from values ('99.99'), ('123.45') as t(s) having v > 1"),
     ("int", "select min(v) as v from (select cast(big as int) as v from {db}.wide)"),
     ("int", "select cast(big as int) as v from {db}.wide order by id limit 1"),
 ]

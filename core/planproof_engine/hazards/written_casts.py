@@ -122,24 +122,23 @@ def _describe_loss(cast: x.Cast) -> str:
 
 
 def list_ends(target: str) -> tuple[str, ...]:
-    """The least and the greatest value of a type, or nearly, in SQL; none for types that have none such.
+    """The least and the greatest value of a type, as texts; none for types that have none such.
 
-    >>> list_ends("tinyint")
-    ("CAST('-128' AS TINYINT)", "CAST('127' AS TINYINT)")
+    >>> list_ends("tinyint"), list_ends("decimal(3,1)")
+    (('-128', '127'), ('-99.9', '99.9'))
     """
     found = dt.parse_type(target)
     if found in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ):
-        ends = "0001-01-01", "9999-12-31"
-    elif isinstance(found, dt.Decimal):
-        digits = f"{'9' * (found.precision - found.scale)}.{'9' * found.scale}"
-        ends = f"-{digits}", digits
-    elif found in LIMIT:
-        ends = str(-LIMIT[found]), str(LIMIT[found] - 1)
-    elif found == dt.BOOLEAN or dt.is_numeric(found):
-        ends = ("false", "true") if found == dt.BOOLEAN else ("-1e30", "1e30")
-    else:
-        return ()
-    return tuple(f"CAST('{end}' AS {found.sql})" for end in ends)
+        return "0001-01-01", "9999-12-31"
+    if isinstance(found, dt.Decimal):
+        digits = f"{'9' * (found.precision - found.scale)}.{'9' * found.scale}".removesuffix(".")
+        return f"-{digits}", digits
+    if found in LIMIT:
+        return str(-LIMIT[found]), str(LIMIT[found] - 1)
+    if found in (dt.FLOAT, dt.DOUBLE):
+        most = "3.4028235E38" if found == dt.FLOAT else "1.7976931348623157E308"
+        return f"-{most}", most
+    return ("false", "true") if found == dt.BOOLEAN else ()
 
 
 class Reached(NamedTuple):

@@ -87,20 +87,25 @@ def _report_promised(draft: Draft, check: Check, found: Finding) -> Finding:
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
     """Whether no value that is lost reaches the result: it stays what it is with the least value of the type, or the
-    greatest, in place of each."""
-    origin, counting, ends = check.finding.origin, check.counting, list_ends(check.finding.found or "")
+    greatest, in place of each. Where it holds one of these itself (MAX), that says nothing."""
+    origin, counting, kind = check.finding.origin, check.counting, check.finding.found or ""
+    ends = list_ends(kind)
     if counting is None or not ends or origin is None or origin.start is None:
         return False
     sql = drop_terminators(draft.model.sql)
     start, stop = origin.start, origin.stop
-    others = (f"{sql[:start]}if({counting.at_value}, {end}, {sql[start:stop]}){sql[stop:]}" for end in ends)
+    others = (
+        f"{sql[:start]}if({counting.at_value}, CAST('{e}' AS {kind}), {sql[start:stop]}){sql[stop:]}" for e in ends
+    )
     columns = ", ".join(quote_parts((name,)) for name in check.reaches) or "*"
-    value = f"count(*), sum(CAST(xxhash64(to_json(struct({columns}))) AS DECIMAL(38, 0)))"
+    row = f"to_json(struct({columns}))"
+    held = "0" if kind == "boolean" else f"count_if(contains({row}, '{ends[0]}') OR contains({row}, '{ends[1]}'))"
+    value = f"{held}, count(*), sum(CAST(xxhash64({row}) AS DECIMAL(38, 0)))"
     try:
         found = {tuple(session.rows(f"SELECT {value} FROM (\n{text}\n) AS counted")[0]) for text in (sql, *others)}
     except (AnalysisError, SparkFailure):
         return False
-    return len(found) == 1
+    return len(found) == 1 and found.pop()[0] == 0
 
 
 def _show(draft: Draft, check: Check, found: Finding) -> None:
