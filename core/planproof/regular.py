@@ -71,9 +71,12 @@ def write_anew(path: Path, parts: Iterable[str], home: Path | None = None) -> No
             device.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
         return
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open_anew(draft, home) as file:
-        file.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
-    os.replace(draft, path)
+    try:
+        with open_anew(draft, home) as file:
+            file.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
+        os.replace(draft, path)
+    finally:
+        remove(draft, home)
 
 
 def open_anew(path: Path, home: Path | None = None) -> BinaryIO:

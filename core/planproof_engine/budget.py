@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import _GeneratorContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from types import FrameType
 
@@ -176,6 +177,11 @@ def raise_in(thread: int, error: type[BaseException] | None) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
+def _is_leaving(frame: FrameType | None) -> bool:
+    """Whether a thread is about to leave a block: what is raised there keeps the block from ending its work."""
+    return frame is not None and frame.f_code is _GeneratorContextManager.__exit__.__code__
+
+
 # --- the main thread --------------------------------------------------------------------------------------------------
 
 
@@ -195,7 +201,9 @@ def _can_signal() -> bool:
 def _tick(number: int, frame: FrameType | None) -> None:
     with _lock:
         work = _in_main
-        if work is not None and work.is_going and not work.spared and (over := work.weigh(0)) is not None:
+        if work is None or not work.is_going or work.spared or _is_leaving(frame):
+            return
+        if (over := work.weigh(0)) is not None:
             raise over
 
 
@@ -230,7 +238,7 @@ class _Watch:
                     return
                 for work in self._works:
                     over = work.weigh(_SURE) if not work.spared else None
-                    if over is not None and work.is_going:
+                    if over is not None and work.is_going and not _is_leaving(sys._current_frames().get(work.thread)):
                         raise_in(work.thread, over)
 
 

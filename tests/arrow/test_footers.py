@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from planproof.arrow.column_counts import count_nulls
 from planproof.arrow.footers import FooterError, Undecodable, fold_footers, read_footer, read_footers, read_row_groups
 from planproof_engine.types import (
     BINARY,
@@ -134,6 +135,18 @@ def test_no_statistics_no_counts(tmp_path):
     footer = read_footer(str(tmp_path / "x.parquet"))
     assert footer.nulls == {}
     assert not footer.has_statistics
+
+
+def test_a_count_below_zero_counts_nothing(tmp_path):
+    """Beside another row group's nulls it made them none: NOT NULL was proved."""
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1, None, 3, 4]}), file, row_group_size=2, store_schema=False)
+    # The null count, in Thrift's compact form, before the greatest value.
+    file.write_bytes(file.read_bytes().replace(b"\x16\x00\x28", b"\x16\x01\x28"))
+    chunks = [pq.read_metadata(file).row_group(at).column(0) for at in range(2)]
+    assert [chunk.statistics.null_count for chunk in chunks] == [1, -1]
+    assert read_footer(str(file)).nulls == {}
+    assert count_nulls([str(file)], "a") is None
 
 
 def test_types_of_other_writers(tmp_path, session):

@@ -26,7 +26,7 @@ from planproof.report.model import Report, Verdict
 from planproof.report.run import run_report
 from planproof_engine import budget
 from planproof_engine.api import plan
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog, Relation, relation
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
@@ -308,6 +308,28 @@ def test_nothing_is_raised_after_the_work() -> None:
     while time.monotonic() < until and any(t.name == "planproof: budget" for t in threading.enumerate()):
         time.sleep(0.05)
     assert "planproof: budget" not in [t.name for t in threading.enumerate()]
+
+
+@pytest.mark.parametrize("run", [in_a_thread, lambda work: work()], ids=["a thread", "the main thread"])
+def test_work_that_leaves_much_to_free_ends_once(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was raised while its memory was freed, as its block was being left, kept the work from ending: its model's
+    error ended the check."""
+    monkeypatch.setattr(budget, "_TICK", 0.01)
+
+    def hold() -> None:
+        held = [[] for _ in range(2_000_000)]  # type: ignore[var-annotated]
+        spinning(60)
+        del held
+
+    def work() -> bool:
+        try:
+            with bounded(0.5):
+                hold()
+        except OverBudget:
+            return not is_bounded()
+        return False
+
+    assert run(work)
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", ".*a.*a.*a.*a.*b", "a?" * 40 + "a" * 40, "a{99999999999}", "(a*)*b"])

@@ -89,6 +89,19 @@ def test_a_file_without_a_case_could_not_run(invoke, line):
     assert invoke("derive", "-", input="").exit_code == 0
 
 
+def test_a_file_without_a_case_leaves_nothing_beside_its_answers(invoke, tmp_path):
+    found = invoke("derive", "-", "-o", str(tmp_path / "answers.jsonl"), input="x\n")
+    assert (found.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "Error: no line is a case" in found.stderr
+
+
+def test_a_line_that_could_fill_the_memory_is_no_case(invoke):
+    """64 MB of empty lists took 1.7 GB."""
+    found = invoke("derive", "-", input='{"query": "select 1", "id": [' + "[]," * 2**24)
+    assert found.exit_code == 2
+    assert "line 1 has more than 16,777,216 bytes" in found.stderr
+
+
 def test_a_reproducer_has_types_as_json(invoke):
     nested = {"type": "array", "elementType": "integer", "containsNull": False}
     case = {"id": "a", "query": "select * from t", "relations": {"t": [["xs", nested, True]]}}

@@ -232,6 +232,8 @@ def test_the_users_folder(monkeypatch, tmp_path) -> None:
     cache.put(b"key", b"small", b"large")
     cache.close()
     assert Cache(cannot / "below" / "check.sqlite").get(b"key") is None
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", "~nobody-of-that-name/cache")
+    assert caches.cache_folder() is None
 
 
 @pytest.fixture

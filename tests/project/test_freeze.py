@@ -84,3 +84,23 @@ def test_a_missing_source_does_not_keep_the_others_from_being_frozen(
     assert f"not frozen: {database}.lines: Spark knows no such relation" in done.stderr
     assert "not frozen: no_such_database.t: " in done.stderr
     assert list(json.loads((tmp_path / "planproof_sources.json").read_text())["sources"]) == [f"{database}.orders"]
+
+
+def test_what_no_check_could_read_is_not_frozen(
+    dbt_manifest: Any, session: Any, spark: Any, database: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark names a column with nothing, or so that it turns the direction of a text: the freeze file ended the check
+    of every model, and JSON for programs spoke to a terminal."""
+    spark.sql(f"create view {database}.nameless as select 1 as ``")
+    spark.sql(f"create view {database}.turned as select 1 as `a\u202e\u2028::error::b`")
+    manifest = dbt_manifest(sources={f"{database}.{name}": {} for name in ("nameless", "turned")})
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.setattr("planproof.project.location.ProjectLocation.open_session", lambda self, conf: session)
+    file = tmp_path / "planproof_sources.json"
+    words = ["freeze", "--manifest", str(tmp_path / "manifest.json"), "-o", str(file), "--json"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.isascii()
+    assert list(json.loads(done.stdout)["sources"]) == [f"{database}.turned"]
+    assert f"not frozen: {database}.nameless: " in done.stderr
+    assert [*read_frozen(read_project(manifest), file).relations] == [(database, "turned")]

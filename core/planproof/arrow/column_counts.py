@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from planproof.arrow.footers import FooterError, Undecodable, metadata_of
+from planproof.arrow.footers import FooterError, Undecodable, count_absent, metadata_of
 from planproof.arrow.leaves import spark_type
 from planproof.regular import open_regular
 from planproof_engine.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
@@ -36,11 +36,11 @@ def count_nulls(paths: Iterable[str], column: str) -> int | None:
             at = _position(metadata, column)
             if at is None:
                 return None
-            for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
-                statistics = group.column(at).statistics if group.column(at).is_stats_set else None
-                if group.num_rows and (statistics is None or not statistics.has_null_count):
-                    return None
-                total += statistics.null_count if statistics is not None else 0
+            groups = map(metadata.row_group, range(metadata.num_row_groups))
+            absent = count_absent(group.column(at) for group in groups if group.num_rows)
+            if absent is None:
+                return None
+            total += absent
     except (FooterError, Undecodable):
         return None
     return total

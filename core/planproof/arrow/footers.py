@@ -237,17 +237,18 @@ class _Tree:
         chunks = [self.metadata.row_group(g).column(self.at) for g in range(self.metadata.num_row_groups)]
         unit = form.get("timeUnit") if form["Type"] == "Timestamp" else None
         codec = chunks[0].compression if chunks else ""
-        self.leaves.append(Leaf(chain[-1].path, column.physical_type, _count_absent(chunks), unit, codec))
+        self.leaves.append(Leaf(chain[-1].path, column.physical_type, count_absent(chunks), unit, codec))
         self.chains.append(chain)
         self.at += 1
         return leaf_type(column.physical_type, form)
 
 
-def _count_absent(chunks: Iterable[Any]) -> int | None:
+def count_absent(chunks: Iterable[Any]) -> int | None:
+    """The absent values of a leaf's chunks; None where one does not say how many, or says less than none."""
     total = 0
     for chunk in chunks:
         statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is None or not statistics.has_null_count:
+        if statistics is None or not statistics.has_null_count or statistics.null_count < 0:
             return None
         total += statistics.null_count
     return total

@@ -33,7 +33,7 @@ def derive(cases: IO[bytes], output: Path | None) -> None:
         write(output, answers)
 
 
-_LONGEST = 2**26
+_LONGEST = 2**24
 """Bytes of a line: one without end is no case."""
 
 
@@ -42,7 +42,7 @@ def _derive_all(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
     fault = None
     for number, line in enumerate(iter(lambda: cases.readline(_LONGEST), b""), 1):
         if len(line) == _LONGEST:
-            raise ProjectError(f"{cases.name}: line {number} has more than {_LONGEST:,} bytes; give one case per line")
+            raise ProjectError(f"line {number} has more than {_LONGEST:,} bytes; give one case per line")
         if not line.strip():
             continue
         try:

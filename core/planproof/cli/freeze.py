@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ def freeze(
     where = file or (project.directory or location.project_dir or Path()) / FREEZE_FILES[0]
     output.write(where, render_form(form))
     said = (
-        neutralize_json(render_form(form))
+        neutralize_json(json.dumps(form, indent=2))
         if as_json
         else neutralize(f"{where}: {format_count(len(form['sources']), 'schema')}")
     )

@@ -132,5 +132,7 @@ def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> No
     lines = [text] if isinstance(text, str) else (f"{line}\n" for line in text)
     try:
         write_anew(path, lines, home or checkout_of(path))
+    except ProjectError:
+        raise
     except (OSError, ValueError) as error:  # A name that no file has.
         raise ProjectError(f"{path}: cannot be written: {error}") from error

@@ -111,11 +111,10 @@ def cache_folder() -> Path | None:
 
     It is not below the project: a file that comes with a repository must not say what is proved.
     """
-    given = os.environ.get(FOLDER)
-    if given:
-        return Path(given).expanduser()
-    xdg = os.environ.get("XDG_CACHE_HOME")
+    given, xdg = os.environ.get(FOLDER), os.environ.get("XDG_CACHE_HOME")
     try:
+        if given:
+            return Path(given).expanduser()
         home = Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".cache"
     except RuntimeError:
         return None

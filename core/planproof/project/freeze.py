@@ -9,7 +9,7 @@ from typing import Any
 from planproof.project import diff
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.reads import ProjectError
-from planproof.project.sources import Frozen, Known
+from planproof.project.sources import Frozen, Known, parse_entry
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError
@@ -30,16 +30,14 @@ def freeze_relations(project: Project, session: Session) -> tuple[dict[str, Any]
     for node in wanted:
         try:
             table = session.table(node.relation)
-        except (SparkFailure, AnalysisError) as error:
+            if table is None:
+                missing[node.relation] = _describe_absence(node)
+                continue
+            entry = {"kind": _kind(table), "columns": _columns(table, _field_ids(session, node, table))}
+            parse_entry(entry, "it could not be read back", "")
+            sources[node.relation] = entry
+        except (SparkFailure, AnalysisError, ProjectError) as error:
             missing[node.relation] = str(error)
-            continue
-        if table is None:
-            missing[node.relation] = _describe_absence(node)
-        else:
-            sources[node.relation] = {
-                "kind": _kind(table),
-                "columns": _columns(table, _field_ids(session, node, table)),
-            }
     if wanted and not sources:
         listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
         raise ProjectError(

@@ -88,7 +88,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     shown = _resolve_file(found, project.directory)
     return Frozen(
         {
-            RelationName.parse(str(name)).key: _parse_entry(entry, f"{found}: {name}", shown)
+            RelationName.parse(str(name)).key: parse_entry(entry, f"{found}: {name}", shown)
             for name, entry in sources.items()
         },
         shown,
@@ -113,7 +113,8 @@ def _find_file(directory: Path | None) -> Path | None:
     return next((path for path in candidates if is_file(path)), None)
 
 
-def _parse_entry(entry: Any, where: str, file: str) -> Known:
+def parse_entry(entry: Any, where: str, file: str) -> Known:
+    """One relation of a freeze file. Raises `ProjectError`."""
     columns = entry.get("columns") if isinstance(entry, Mapping) else None
     if not isinstance(columns, list) or not columns:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
