@@ -83,7 +83,8 @@ def suspect_unmatched(inc: Increment, delta: filters.Delta) -> Iterator[Suspicio
         return
     for name in (c.name for c in inc.later.output if inc.text(c) == inc.text(watermark.row)):
         asked = re.compile(rf"dbt_internal_dest`?\.`?{re.escape(name)}\b", re.IGNORECASE)
-        if any(map(asked.search, written.predicates)):
+        of_stored = (one for one in written.predicates if "dbt_internal_source" not in one.lower())
+        if any(map(asked.search, of_stored)):
             said = f"by incremental_predicates, a row that changes is inserted again where its stored {name} is too old"
             yield Suspicion(make_warning("PP143", name, None, None, said))
 

@@ -14,8 +14,10 @@ from planproof_engine.hazards.increments.watermark import Watermark, find_waterm
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
-_DELETED = re.compile(r"d|del|.*(delet|remov|cancel|void).*", re.IGNORECASE)
+_DELETED = re.compile(r"del|void(ed)?|.*(delet|remov|cancel).*", re.IGNORECASE)
 """What a state is called in which a row is no longer one."""
+_OPERATION = re.compile(r"op|action|change|cdc|type|kind|flag|stat", re.IGNORECASE)
+"""What a column is called whose D means deleted."""
 
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -114,8 +116,11 @@ def _leaves_out_deleted(inc: Increment, condition: x.Expr) -> bool:
         return False
     asked_of = condition.args[0]
     if condition.function.name == "not" and isinstance(asked_of, x.Call) and asked_of.function.name in ("=", "in"):
-        state, *left_out = asked_of.args
-        is_deleted = any(isinstance(e, x.Literal) and _DELETED.fullmatch(str(e.value)) for e in left_out)
+        state, *values = asked_of.args
+        left_out = [str(e.value) for e in values if isinstance(e, x.Literal)]
+        named = filters.drop_casts(state)
+        is_operation = isinstance(named, x.Column) and _OPERATION.search(named.name) is not None
+        is_deleted = any(_DELETED.fullmatch(value) or (is_operation and value.lower() == "d") for value in left_out)
         return is_deleted and inc.text(state) not in inc.texts(inc.find_outputs(inc.written.key))
     name, asked, others = condition.function.name, condition.args[0], condition.args[1:]
     is_false = any(isinstance(e, x.Literal) and e.value is False for e in others)

@@ -105,8 +105,9 @@ def _is_total(inc: Increment, expr: x.Expr, row: x.Expr) -> bool:
     if not isinstance(expr, x.ScalarSubquery) or source is None or not filters.reads(expr.plan, source.relation):
         return False
     nodes = list(expr.plan.walk())
-    is_own = any(isinstance(e, x.Outer) for n in nodes for top in n.expressions for e in top.walk())
-    return not is_own and any(isinstance(n, p.Aggregate) for n in nodes)
+    is_of_row = any(isinstance(e, x.Outer) for n in nodes for top in n.expressions for e in top.walk())
+    is_time = expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)  # When the rows were loaded is no total.
+    return not (is_of_row or is_time) and any(isinstance(n, p.Aggregate) for n in nodes)
 
 
 def _is_distinct(node: p.Plan) -> bool:
@@ -144,9 +145,10 @@ def _looks_ahead(window: x.Window) -> bool:
 
 
 def _takes_new_keys(inc: Increment, keys: frozenset[str]) -> bool:
-    """Whether another filter leaves out every row whose key the table holds: what is appended is of new keys."""
+    """Whether another filter leaves out every row whose key the table holds: what is stored is of new keys."""
     asked = (_list_asked(inc, d) for d in inc.deltas if find_sides(d.condition) is None)
-    return inc.written.strategy == "append" and any(texts and texts <= keys for texts in map(inc.all_texts, asked))
+    is_new = any(texts and texts <= keys for texts in map(inc.all_texts, asked))
+    return is_new and inc.written.strategy in ("append", "merge")
 
 
 def _list_asked(inc: Increment, delta: filters.Delta) -> list[x.Expr]:

@@ -45,7 +45,9 @@ def is_text_out_of_order(expr: x.Expr) -> bool:
     """Whether it is a day as text that begins with the day or the month, or a number without zeros before it: a later
     one may come before."""
     if isinstance(expr, x.Call) and expr.function.name in ("concat", "concat_ws"):
-        return any(dt.is_integral(_drop_every_cast(arg).type) for arg in expr.args[1:])
+        first = 2 if expr.function.name == "concat_ws" else 1
+        later = [_drop_every_cast(arg) for arg in expr.args[first:]]
+        return any(dt.is_integral(arg.type) and not isinstance(arg, x.Literal) for arg in later)
     if not isinstance(expr, x.Call) or expr.function.name != "date_format" or not isinstance(expr.args[-1], x.Literal):
         return False
     return re.match(r"[^a-zA-Z]*[dML]", str(expr.args[-1].value)) is not None
