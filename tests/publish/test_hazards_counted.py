@@ -151,10 +151,16 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         "published",
         [("proved", "0 values wrap, counted over the model's sources")],
     )
-    branch = "select case when a < 2 then b * a end as n from {d}.large"
-    assert told(branch) == ("published", [])
+    harmless = ("published", [("proved", "0 values wrap, counted over the model's sources")])
+    # In the rows that take the branch.
+    for overflow in ("", "count"):
+        assert told("select case when a < 2 then b * a end as n from {d}.large", overflow) == harmless
+        wraps = "select case a when 0 then 1 else if(a > 2, b * a, 0) end as n from {d}.large"
+        assert told(wraps, overflow) == ("rejected", [("violated", "counted: 2 values wrap")])
+    lambda_of_two = "select transform(array(a), (e, i) -> b * e) as n from {d}.large where a < 2"
     unproved = "planproof has no query that counts such values here"
-    assert told(branch, "count") == ("published", [("unproved", unproved)])
+    assert told(lambda_of_two) == ("published", [])
+    assert told(lambda_of_two, "count") == ("published", [("unproved", unproved)])
     over = "with w as (select a, b from {d}.large) select a * b as n from w where a < 2"
     assert told(over) == ("published", [])
     assert told(over, "count") == ("published", [("proved", "0 values wrap, counted over the model's sources")])
@@ -169,7 +175,6 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         for sql in ("select b * a as n from {d}.large", "select cast(99999999999L as int) as m"):
             assert told(sql, overflow, promised=False) == ("published", [("warning", none)])
     assert told("select 2147483647 + 1 as m from {d}.small") == ("rejected", [("violated", "counted: 5 values wrap")])
-    harmless = ("published", [("proved", "0 values wrap, counted over the model's sources")])
     assert told("select 2147483647 + 1 as m from {d}.small where a < 0") == harmless
     assert (
         told("select b from {d}.small union all select cast(99999999999L as int) from {d}.small where a < 0")

@@ -160,7 +160,8 @@ def _count_in_block(path: list[q.Node], text: str, count: Count, prefix: str) ->
         return None
     value = f"({text[slice(*counted.span)]})"
     condition = condition.replace("({x})", value) if not count.wide else condition
-    taken = narrow_condition(path[at + 1 :], text, condition, null=count.null) if count.cast else condition
+    is_in_branch = count.cast or count.wide is not None
+    taken = narrow_condition(path[at + 1 :], text, condition, null=count.null) if is_in_branch else condition
     if taken is None:
         return None
     if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):

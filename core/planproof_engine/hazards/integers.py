@@ -173,7 +173,7 @@ def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                 continue
             column = top.name if isinstance(top, x.Alias) else None
             for call, always in _list_trees(top):
-                yield from _suspect_wrapping(call, column, always, always and in_items, definitions)
+                yield from _suspect_wrapping(call, column, always, in_items, definitions)
 
 
 def _list_trees(expr: x.Expr) -> Iterator[tuple[x.Call, bool]]:
@@ -198,7 +198,7 @@ def _is_arithmetic(expr: x.Expr) -> bool:
 def _suspect_wrapping(
     call: x.Call, column: str | None, always: bool, apart: bool, definitions: Definitions
 ) -> Iterator[Suspicion]:
-    """`apart`: every row computes it, and it can be counted apart from the query."""
+    """`apart`: it can be counted apart from the query, in the rows that compute it."""
     limit = LIMIT[call.type]
     fits = Fits(_find_bounds(call, definitions), -limit, limit - 1)
     if fits.holds(find_nothing) or not (may_be_large(call, definitions) or fits.is_beyond):
