@@ -57,7 +57,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         found = _report_promised(draft, check, found)
         if found.verdict is Verdict.VIOLATED and check.finding.code in WRAPS and _is_left_out(draft, session, check):
             came_true = False
-            why = "such values are left out later on"
+            why = "the result is the same with other values in their place"
             found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
         if came_true:
             _show(draft, check, found)

@@ -26,7 +26,8 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     if any(isinstance(e, x.Exists) and inc.is_own(e.plan) and not _looks_out(e.plan) for e in condition.walk()):
         said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
         yield inc.make_suspicion("PP142", delta, said)
-    if any(_compares_null_hash(inc, way) for way in filters.alternatives(condition)):
+    ways = list(filters.alternatives(condition))
+    if any(_compares_null_hash(inc, way, ways) for way in ways):
         said = "a hash is NULL where a value that it is made of is NULL, and such a change is missed"
         yield inc.make_suspicion("PP142", delta, said)
     sides = find_sides(condition)
@@ -43,15 +44,17 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
         yield inc.make_suspicion("PP142", delta, said)
 
 
-def _compares_null_hash(inc: Increment, condition: x.Expr) -> bool:
-    """Whether it asks for a hash that is another one than the own table's, and that may be NULL."""
+def _compares_null_hash(inc: Increment, condition: x.Expr, ways: list[x.Expr]) -> bool:
+    """Whether it asks for a hash that is another one than the own table's, and that may be NULL, which none of the
+    `ways` to pass asks for."""
     compared = condition.children[0] if isinstance(condition, x.Call) and condition.function.name == "not" else None
     if not isinstance(compared, x.Call) or compared.function.name != "=":
         return False
     sides = [inc.definitions.of(filters.drop_casts(side)) for side in compared.args]
     is_own = any(isinstance(side, x.Column) and side.id in inc.own_columns for side in sides)
     calls = [side for side in sides if isinstance(side, x.Call) and side.function.name in ("md5", "sha2")]
-    return is_own and any(call.nullable for call in calls)
+    asked = inc.texts(way.args[0] for way in ways if isinstance(way, x.Call) and way.function.name == "isnull")
+    return is_own and any(call.nullable and inc.text(call) not in asked for call in calls)
 
 
 def _looks_out(plan: p.Plan) -> bool:
