@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
@@ -104,7 +104,7 @@ def _own_values(node: p.Plan) -> tuple[object, ...]:
 def shape(expr: x.Expr) -> str:
     """What an expression and its subqueries say: the same for two that say the same."""
     inner = [show(e.plan) for e in expr.walk() if isinstance(e, x.Subquery)]
-    return "\n".join([pretty(expr), *inner])
+    return "\n".join([print_as_written(expr), *inner])
 
 
 def alternatives(condition: x.Expr) -> Iterator[x.Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.increments.increment import Increment, find_sides
 from planproof_engine.hazards.increments.watermark import find_watermark
@@ -30,7 +30,7 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     if watermark is not None and not watermark.is_of_another and not is_left_out:
         yield inc.make_suspicion("PP143", delta, "rows that the table already has are appended again")
     for other in _list_ways_around(inc, delta):
-        said = f"rows with {pretty(other)} pass in every run, and are appended again"
+        said = f"rows with {print_as_written(other)} pass in every run, and are appended again"
         yield inc.make_suspicion("PP143", delta, said)
     if _is_united_with_all(inc, delta):
         said = "the other side of UNION is read whole in every run, and appended again"

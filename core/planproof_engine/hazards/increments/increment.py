@@ -8,7 +8,7 @@ from functools import cached_property
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
@@ -175,7 +175,7 @@ class Increment:
     def make_suspicion(self, code: str, delta: filters.Delta, why: str) -> Suspicion:
         span: x.Span | None = getattr(delta.condition, "span", None)
         typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
-        text = typed or pretty(delta.condition)
+        text = typed or print_as_written(delta.condition)
         message = f"a later run reads only rows with `{text}`: {why}; a full refresh would build another table"
         name = next((e.name for e in delta.condition.walk() if isinstance(e, x.Column)), None)
         return Suspicion(make_warning(code, name, None, None, message), span)
