@@ -76,8 +76,6 @@ SURFACE = frozenset(
         "origin",
         "plans",
         "python_functions",
-        "quoting",
-        "records",
         "schema",
         "texts",
         "types",

@@ -40,10 +40,7 @@ from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
-from planproof_engine import LogicalPlan, plan
-from planproof_engine.catalog import Catalog, RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Catalog, Finding, LogicalPlan, RelationName, Verdict, plan
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""

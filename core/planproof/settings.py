@@ -9,9 +9,7 @@ from typing import Any
 
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
-from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
-from planproof_engine.finding import CODES
-from planproof_engine.records import record
+from planproof_engine import CODES, SPARKS, UnknownSpark, record, spark_version
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()

@@ -13,7 +13,7 @@ from dbt_planproof import statement_models as models
 from dbt_planproof.contracts import is_contract_query
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName
 from planproof_engine.texts import Statement, drop_terminators, may_change
 
 

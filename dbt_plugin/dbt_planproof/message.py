@@ -9,7 +9,7 @@ from pathlib import Path
 from planproof.report import parts
 from planproof.report.folding import STYLE, is_secondary
 from planproof.report.model import Report
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 LINES = 8
 WIDTH = 44

@@ -27,8 +27,7 @@ from planproof.project.reads import ProjectError
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.parts import join_lines, neutralize, would_stop
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.texts import drop_terminators
+from planproof_engine import Finding, Verdict, drop_terminators
 from planproof_engine.types import as_nullable, drop_lengths
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof_engine import AnalysisError, quote_literal
 
 if TYPE_CHECKING:
     from dbt_planproof.states import ThisThread

@@ -22,7 +22,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.parts import format_count, is_counted, would_stop
 from planproof.report.run import run_report
-from planproof_engine.finding import Verdict
+from planproof_engine import Verdict
 
 NAMED = 3
 """At most so many models that dbt wrote itself are named with the reason. The report has them all."""

@@ -12,9 +12,7 @@ from dbt_planproof.scope import why_unreachable
 from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.texts import Statement
+from planproof_engine import AnalysisError, Statement, quote_literal, quote_parts
 
 
 def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:

@@ -15,10 +15,7 @@ from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.texts import Statement
+from planproof_engine import AnalysisError, RelationName, Statement, quote_parts
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""

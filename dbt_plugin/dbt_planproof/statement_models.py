@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.texts import Statement, drop_terminators
+from planproof_engine import RelationName, Statement, drop_terminators, quote_name, quote_parts
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""

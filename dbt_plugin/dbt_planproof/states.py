@@ -16,8 +16,7 @@ from dbt_planproof.seeds import Seed
 from planproof.contract import Model
 from planproof.session.protocol import SparkPlanes
 from planproof.settings import Settings
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import Origin
+from planproof_engine import Origin, RelationName
 from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:

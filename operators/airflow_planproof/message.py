@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planproof.report import Report
     from planproof.report.parts import Parts
     from planproof.report.run import RunReport
-    from planproof_engine.finding import Finding
+    from planproof_engine import Finding
 
 MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""

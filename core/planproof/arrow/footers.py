@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from planproof.arrow.leaves import add_variants, is_list, leaf_type, logical_form, refine_type, stored_type
 from planproof.regular import open_regular
+from planproof_engine import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.claim import Path
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from planproof_engine import PhysicalField, PhysicalSchema
 from planproof_engine import types as dt
-from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 _PLAIN: dict[str, dt.DataType] = {
     "BOOLEAN": dt.BOOLEAN,

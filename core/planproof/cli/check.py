@@ -26,7 +26,7 @@ from planproof.project.request import Request
 from planproof.regular import read_regular
 from planproof.report.model import Report
 from planproof.report.run import run_report
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 _VERSION = 1
 _MOST = 2**31

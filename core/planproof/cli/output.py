@@ -18,7 +18,7 @@ from planproof.regular import checkout_of, write_anew
 from planproof.report.parts import neutralize
 from planproof.report.run import RunReport
 from planproof.report.text import Lines, show
-from planproof_engine.records import record
+from planproof_engine import record
 
 
 class NamedProgress(Progress):

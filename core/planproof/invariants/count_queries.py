@@ -12,13 +12,9 @@ from planproof.contract import Constraint, Contract
 from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
 from planproof.session.protocol import Session
 from planproof.settings import Settings
+from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict, quote_name, record
 from planproof_engine.claim import Facts, NestedField, Path, join_path, nested_fields
 from planproof_engine.claim import find_place as find
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
-from planproof_engine.records import record
-from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
 
 _Leaf = Callable[[str], str]

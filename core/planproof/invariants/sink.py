@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planproof_engine import Finding, PhysicalSchema, Verdict, fold_name
 from planproof_engine.claim import NestedField, Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import shorten_names
-from planproof_engine.schema import PhysicalSchema, fold_name
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}

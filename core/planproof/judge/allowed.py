@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from planproof.settings import Settings
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Finding, Verdict, join_path
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan

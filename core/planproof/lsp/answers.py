@@ -15,9 +15,8 @@ from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular
 from planproof.report.markdown import escape
 from planproof.report.parts import join_lines, neutralize
-from planproof_engine.catalog import split_name
+from planproof_engine import ByColumn, fold_name, split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
-from planproof_engine.schema import ByColumn, fold_name
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")

@@ -29,7 +29,7 @@ from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular, real_path
 from planproof.report.parts import message_of, neutralize
-from planproof_engine.finding import Verdict
+from planproof_engine import Verdict
 
 
 class AnsweringProtocol(LanguageServerProtocol):

@@ -29,9 +29,7 @@ from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
 from planproof.report.model import Report
-from planproof_engine import OverBudget, bounded, deeply
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine import AnalysisError, Finding, OverBudget, Unknown, Verdict, bounded, deeply
 from planproof_engine.plans import References
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.settings import Settings
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, record
 
 
 @record(frozen=True, slots=True)

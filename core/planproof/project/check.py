@@ -23,8 +23,8 @@ from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof.report.parts import format_count, is_stopped
 from planproof.report.run import HOW
+from planproof_engine import ByColumn
 from planproof_engine.conf import RELEASES, SPARKS, Conf
-from planproof_engine.schema import ByColumn
 from planproof_engine.types import as_nullable, drop_lengths, parse_type
 
 

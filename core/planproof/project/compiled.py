@@ -24,11 +24,8 @@ from planproof.project.reads import is_file, package_folder, read_within, resolv
 from planproof.project.texts import convert_line_ends
 from planproof.project.yaml_text import load_yaml_nodes
 from planproof.report.model import Report
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import ByColumn, Finding, Verdict, evolve, record, split_name
 from planproof_engine.origin import Origin, place
-from planproof_engine.records import evolve, record
-from planproof_engine.schema import ByColumn
 
 # It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
@@ -167,7 +164,7 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof_engine.texts import drop_terminators
+        from planproof_engine import drop_terminators
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
         start = planned.find(drop_terminators(compiled))

@@ -27,11 +27,7 @@ from planproof.report.details import Details
 from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof.report.parts import format_count
-from planproof_engine.catalog import Relation, RelationName, split_name
-from planproof_engine.claim import join_path
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, join_path, record, split_name
 from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type
 

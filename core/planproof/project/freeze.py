@@ -11,8 +11,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.reads import ProjectError
 from planproof.project.sources import Frozen, Known, parse_entry
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Conf
 from planproof_engine.types import DataType, parse_type
 
 VERSION = 1

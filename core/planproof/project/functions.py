@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planproof_engine import record
 from planproof_engine.python_functions import DeclarationError
-from planproof_engine.records import record
 
 if TYPE_CHECKING:
     from planproof.guard import Guard

@@ -10,8 +10,7 @@ from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import split_columns
 from planproof.project.reads import ProjectError
-from planproof_engine import LogicalPlan, deeply
-from planproof_engine.finding import Finding
+from planproof_engine import Finding, LogicalPlan, deeply
 from planproof_engine.hazards import Written, make_unproved, suspected_batches
 from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place

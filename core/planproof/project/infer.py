@@ -24,11 +24,7 @@ from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.regular import real_path
-from planproof_engine import OverBudget, bounded
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Verdict
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import record
+from planproof_engine import AnalysisError, Conf, OverBudget, Unknown, Verdict, bounded, record
 from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quote_if_needed
 

@@ -13,8 +13,7 @@ from planproof.project.manifest import Project, read_project
 from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.reads import ProjectError
 from planproof.project.target_folder import target_folder
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, record
 
 if TYPE_CHECKING:
     from planproof.session.protocol import Session

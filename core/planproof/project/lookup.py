@@ -13,7 +13,7 @@ from pathlib import Path
 
 from planproof.project.manifest import Project, ProjectNode, read_project
 from planproof.project.reads import note_unrepeatable
-from planproof_engine.catalog import Catalog, Relation, RelationName, split_name
+from planproof_engine import Catalog, Relation, RelationName, split_name
 
 Parts = tuple[str, ...]
 

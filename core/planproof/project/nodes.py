@@ -10,9 +10,7 @@ from typing import Any
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
-from planproof_engine.catalog import split_name
-from planproof_engine.conf import Conf
-from planproof_engine.schema import ColumnNames
+from planproof_engine import ColumnNames, Conf, split_name
 from planproof_engine.types import DataType, parse_type, quote_if_needed
 
 Node = Mapping[str, Any]

@@ -36,11 +36,10 @@ from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
-from planproof_engine import OverBudget, bounded
+from planproof_engine import AnalysisError, OverBudget, Unknown, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, OUTDATED, PRINTED, Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import drop_lengths
 
 if TYPE_CHECKING:

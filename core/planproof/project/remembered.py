@@ -16,7 +16,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report.model import Report
 from planproof.report.packed import pack, report_of, unpack
-from planproof_engine.records import record
+from planproof_engine import record
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""

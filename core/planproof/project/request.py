@@ -26,8 +26,7 @@ from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import check_settings as checked_settings
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import record
+from planproof_engine import AnalysisError, record
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:

@@ -19,12 +19,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
-from planproof_engine.records import record
-from planproof_engine.schema import fold_name
+from planproof_engine import AnalysisError, Finding, Verdict, fold_name, quote_name, record, split_name
 from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
@@ -379,7 +374,7 @@ def order_columns(model: Model, guard: Publisher) -> Model:
     names, promised = (list(map(fold_name, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.texts import drop_terminators
+    from planproof_engine import drop_terminators
 
     columns = ", ".join(map(quote_name, wanted))
     return replace(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")

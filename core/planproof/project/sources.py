@@ -21,10 +21,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import ProjectError, is_file, is_within, note_unrepeatable, read_within, resolve_within
 from planproof.session.files import data_files
-from planproof_engine import OverBudget, bounded, is_bounded
-from planproof_engine.catalog import RelationName
-from planproof_engine.conf import UnknownSpark, spark_version
-from planproof_engine.records import record
+from planproof_engine import OverBudget, RelationName, UnknownSpark, bounded, is_bounded, record, spark_version
 from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 

@@ -11,10 +11,7 @@ from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.reads import UnreadableContract
 from planproof.report.model import Report
-from planproof_engine import OverBudget
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof_engine import Conf, Finding, OverBudget, Verdict, record
 
 
 @record(frozen=True, slots=True)

@@ -14,10 +14,7 @@ from dataclasses import replace
 
 from planproof.judge.doubts import Incomplete
 from planproof.project.manifest import ProjectNode
-from planproof_engine.catalog import Catalog, Relation
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import record
+from planproof_engine import AnalysisError, Catalog, Conf, Relation, Unknown, record
 from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
 from planproof_engine.texts import list_mentioned_names, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType

@@ -15,10 +15,7 @@ from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.catalog import Catalog, Relation, RelationName
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Verdict
-from planproof_engine.quoting import quote_parts
+from planproof_engine import Catalog, Relation, RelationName, Verdict, join_path, quote_parts
 from planproof_engine.schema import LogicalSchema
 
 

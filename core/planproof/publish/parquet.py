@@ -23,9 +23,7 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine.catalog import RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Finding, RelationName, Verdict
 
 
 class Parquet:

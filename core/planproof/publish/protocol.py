@@ -17,8 +17,7 @@ from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import StoredTable
-from planproof_engine.finding import Finding
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Finding, PhysicalSchema
 
 P = TypeVar("P", bound=Publication)
 Q = TypeVar("Q", bound=Publication, contravariant=True)

@@ -37,10 +37,7 @@ from planproof.publish.transaction.states import Stopped
 from planproof.report.details import QuarantinedRows
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof_engine import AnalysisError, Finding, Verdict, quote_literal, split_name
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import STRING, format_ddl, same_type
 

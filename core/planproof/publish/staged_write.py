@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 
 from planproof.judge.draft import Effect
 from planproof.publish.data_tests.decided import Stored
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import PhysicalSchema, drop_terminators
 
 
 class Tested(NamedTuple):

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from planproof_engine.records import record
-from planproof_engine.schema import by_name
+from planproof_engine import by_name, record
 
 
 @record(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from planproof.report.details import Details
-from planproof_engine.finding import Finding, Rewrite, Verdict
-from planproof_engine.records import record
+from planproof_engine import Finding, Rewrite, Verdict, record
 
 PLANES = ("contract", "logical", "rewritten", "analyzed", "optimized", "executed", "batches", "files", "catalog")
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")

@@ -12,10 +12,7 @@ from functools import lru_cache
 
 from planproof.report.details import BrokenRows
 from planproof.report.model import Report
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import CODES, Finding, Verdict
-from planproof_engine.origin import Origin
-from planproof_engine.records import record
+from planproof_engine import CODES, Finding, Origin, Verdict, record, split_name
 
 _LONG, _TERMS = 12, 6
 _LONGEST = 20_000

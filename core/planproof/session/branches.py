@@ -18,10 +18,7 @@ from typing import Any
 from planproof.session.described import parse_lines
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema, quote_parts, split_name
 
 PREFIX = "planproof_"
 """What the names of branches begin with."""

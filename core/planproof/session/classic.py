@@ -38,11 +38,7 @@ from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
 from planproof.session.watched import entries, has_python_source, watch_query
 from planproof.session.write_plans import FileWriter, find_write_plans
-from planproof_engine.catalog import split_name
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, Conf, PhysicalSchema, quote_parts, split_name
 
 _REMEMBERED = 1000
 """How many catalog entries a session remembers; each is an object in the JVM."""

@@ -16,9 +16,8 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.session.protocol import SparkFailure, StoredTable
+from planproof_engine import Conf, PhysicalField, PhysicalSchema, UnknownSpark
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf, UnknownSpark
-from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import Struct, from_json
 
 

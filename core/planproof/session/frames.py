@@ -20,14 +20,11 @@ from planproof.session.absence import doubt_absence, verify_absence
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
 from planproof.session.sql_only import SqlOnlySession
-from planproof_engine.catalog import split_name
+from planproof_engine import PhysicalSchema, drop_terminators, quote_parts, split_name
 from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.python_functions import Function
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"

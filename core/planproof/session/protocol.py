@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from planproof.confidential import hide_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import LOG_FORMATS, DataFile, Snapshot
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Conf, PhysicalSchema, record
 
 if TYPE_CHECKING:
     from planproof_engine.functions.nested import ListCall

@@ -24,8 +24,7 @@ from planproof.report.details import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
-from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name
+from planproof_engine import AnalysisError, ByColumn, PhysicalSchema, fold_name
 from planproof_engine.types import DATE, DataType, String, is_integral
 
 LOCAL, REMOTE = 200, 32

@@ -15,9 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import TableChange
 from planproof.session.protocol import StoredTable
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ByColumn, PhysicalSchema, by_name
+from planproof_engine import ByColumn, Finding, PhysicalSchema, Verdict, by_name, quote_parts
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 FOOTERS = "by the files' footers"

@@ -14,9 +14,8 @@ from planproof.invariants import count_queries
 from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
+from planproof_engine import AnalysisError, Finding, Verdict
 from planproof_engine.claim import Facts, Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
 
 
 @contextmanager

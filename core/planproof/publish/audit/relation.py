@@ -16,11 +16,7 @@ from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.catalog import split_name
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
+from planproof_engine import AnalysisError, Claim, Facts, Finding, Verdict, quote_literal, quote_parts, split_name
 from planproof_engine.schema import PhysicalSchema
 
 

@@ -14,8 +14,7 @@ from planproof.report.model import Report
 from planproof.report.parts import format_count
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
-from planproof_engine.claim import Claim, Facts, join_path
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Claim, Facts, Finding, Verdict, join_path
 from planproof_engine.types import BYTE, SHORT
 
 _BY_ID = "Iceberg's manifests were read, and no data file: Iceberg maps its columns by field ids, not by names"

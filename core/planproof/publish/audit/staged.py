@@ -26,10 +26,8 @@ from planproof.publish.undoing import tell_of_undoing
 from planproof.report.details import Files, TableChange
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
+from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict
 from planproof_engine.claim import SAMPLE, Claim, Facts, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200

@@ -15,9 +15,7 @@ from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.sources import live_catalog
 from planproof.session.store import decode_uri, local
-from planproof_engine import plan
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine import AnalysisError, RelationName, Unknown, plan
 from planproof_engine.plans import Filter, Named, Project, Scan, Subquery, may_raise
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import STRING, DataType

@@ -15,9 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine import AnalysisError, Finding, RelationName, Unknown, Verdict
 from planproof_engine.texts import stand_in
 
 COUNTED = "counted over the staged rows, before they were published"

@@ -10,8 +10,7 @@ from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.logged_change import drop_rows_rewritten
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Claim, Facts, PhysicalSchema
 
 
 def audit(job: Job, publication: WrittenTable, staged: StagedWrite, says_types: bool) -> None:

@@ -27,7 +27,7 @@ from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
-from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine import ColumnNames, PhysicalSchema
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 _APART = {"spark.databricks.delta.autoCompact.enabled": "false"}

@@ -26,8 +26,7 @@ from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, 
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import decode_uri, store_of
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema, by_name
+from planproof_engine import PhysicalSchema, by_name, quote_parts
 from planproof_engine.types import DATE, String, is_integral
 
 Overwritten = Literal["all", "partitions"]

@@ -13,9 +13,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.delta.protocol import LogState
 from planproof.session.protocol import SparkFailure
-from planproof_engine.claim import nested_fields
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import fold_name
+from planproof_engine import fold_name, nested_fields, quote_parts
 
 _COMMITTED_ELSEWHERE = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 """Features of tables whose commits somebody else than their log orders."""

@@ -22,10 +22,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables, LogState, NewTable
 from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 
 
 class Replacement:

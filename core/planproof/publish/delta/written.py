@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planproof.publish.notes.publication import NotedPublication
 from planproof.session.delta.protocol import LogState
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema
 
 _MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
 _FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"

@@ -18,9 +18,7 @@ from planproof.publish.notes.format import NotedFormat
 from planproof.publish.transaction.names import Names, Refused
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
-from planproof_engine.catalog import SESSION_CATALOG, RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quote_parts
+from planproof_engine import SESSION_CATALOG, Finding, RelationName, Verdict, quote_parts
 
 
 class _Committed(NotedFormat[IcebergPublication]):

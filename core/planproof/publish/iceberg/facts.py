@@ -15,8 +15,7 @@ from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
 from planproof.session.store import local
-from planproof_engine.claim import Claim, Facts, nested_fields
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine import Claim, Facts, PhysicalField, PhysicalSchema, nested_fields
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField
 
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")

@@ -20,8 +20,7 @@ from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, SparkFailure, StoredTable, Transactional
 from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_parts
+from planproof_engine import RelationName, quote_parts
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:

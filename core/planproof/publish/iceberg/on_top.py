@@ -17,7 +17,7 @@ from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.session.protocol import Moved, SparkFailure, Transaction
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,7 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.snapshots import DataFile
 from planproof.session.store import decode_uri, store_of
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema, quote_literal
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""

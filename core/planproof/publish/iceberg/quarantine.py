@@ -14,7 +14,7 @@ from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
 from planproof.session.protocol import Moved, Session, SparkFailure, StoredTable, Transaction, Transactional
 from planproof.session.store import store_of
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema
 
 
 class IcebergQuarantine(NotedQuarantine[IcebergPublication]):

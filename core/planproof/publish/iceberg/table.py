@@ -19,9 +19,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Changing, Transactional
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema, by_name
-from planproof_engine.texts import drop_terminators
+from planproof_engine import PhysicalSchema, by_name, drop_terminators, quote_parts
 from planproof_engine.types import drop_lengths, same_type
 
 

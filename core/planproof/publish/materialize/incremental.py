@@ -22,12 +22,8 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.described import MANAGED_PARTITIONS
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
-from planproof_engine import Check
-from planproof_engine.catalog import split_name
+from planproof_engine import AnalysisError, Check, Finding, Verdict, quote_parts, split_name
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import Char, Varchar, drop_lengths, same_type
 

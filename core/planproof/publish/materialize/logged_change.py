@@ -8,10 +8,7 @@ from dataclasses import replace
 
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof_engine.claim import Facts
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import ColumnNames, Facts, PhysicalSchema, drop_terminators, quote_parts
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:

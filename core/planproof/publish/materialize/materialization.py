@@ -13,7 +13,7 @@ from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)

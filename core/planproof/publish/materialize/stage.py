@@ -12,10 +12,7 @@ from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import AnalysisError, ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 
 _OWN_PROPERTIES = (

@@ -11,8 +11,7 @@ from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import PhysicalSchema, drop_terminators
 
 
 class View:

@@ -16,8 +16,7 @@ from planproof.publish.transaction.states import Ending
 from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Finding, PhysicalSchema, Verdict
 
 
 @dataclass

@@ -18,8 +18,7 @@ from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Moved, Session, StoredTable
-from planproof_engine.quoting import quote_literal, quote_name
-from planproof_engine.schema import ByColumn, PhysicalSchema
+from planproof_engine import ByColumn, PhysicalSchema, quote_literal, quote_name
 from planproof_engine.types import format_ddl
 
 C = TypeVar("C", bound=NotedPublication)

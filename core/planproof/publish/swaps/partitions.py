@@ -13,7 +13,7 @@ from planproof.publish.transaction.partition import format_spec, list_locations,
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.versions import note_left
 from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import quote_literal
+from planproof_engine import quote_literal
 
 
 class Partitions:

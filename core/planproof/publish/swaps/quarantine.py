@@ -18,8 +18,7 @@ from planproof.publish.transaction.partition import list_names as partition_name
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.quoting import quote_literal, quote_name, quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema, quote_literal, quote_name, quote_parts
 
 
 class QuarantinePartitions:

@@ -19,8 +19,7 @@ from planproof.publish.transaction.verification import parent_version
 from planproof.publish.transaction.versions import drop_prior
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_literal
+from planproof_engine import RelationName, quote_literal
 
 
 class Rename:

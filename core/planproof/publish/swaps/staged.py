@@ -15,10 +15,7 @@ from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import SparkFailure
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 
 _GLOB = frozenset("*?[]{}\\")

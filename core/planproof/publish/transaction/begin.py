@@ -27,8 +27,7 @@ from planproof.publish.transaction.places import data_root
 from planproof.publish.transaction.publication import JournaledPublication, prior_of
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, store_of
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_parts
+from planproof_engine import RelationName, quote_parts
 
 
 def begin_publication(

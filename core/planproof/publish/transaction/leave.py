@@ -49,9 +49,7 @@ from planproof.publish.transaction.version_note import delete_note, list_added, 
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof_engine import AnalysisError, RelationName, quote_literal
 
 _LASTING = (".past", ".renewed", ".tmp")
 """What locks leave, and writes that were killed: files that nobody needs where nobody is at work."""

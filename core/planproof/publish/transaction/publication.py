@@ -26,10 +26,7 @@ from planproof.session.absence import is_listed
 from planproof.session.files import is_hidden
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine import AnalysisError, ColumnNames, PhysicalSchema, RelationName, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 
 

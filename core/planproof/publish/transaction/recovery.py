@@ -16,7 +16,7 @@ from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError
 
 
 class Claim(NamedTuple):

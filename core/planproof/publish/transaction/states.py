@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from planproof.report.model import Report
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 
 class Target(Enum):

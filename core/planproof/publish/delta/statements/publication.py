@@ -32,10 +32,7 @@ from planproof.session.described import declared_schema
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import encode_uri, local, store_of
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, Finding, PhysicalSchema, Verdict, quote_parts
 
 FORMAT = "delta by statements"
 """What the notes of such a publish call its format."""

@@ -11,7 +11,7 @@ from planproof.publish.notes.quarantine import NotedQuarantine
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, store_of
-from planproof_engine.quoting import quote_parts
+from planproof_engine import quote_parts
 
 
 class StatementQuarantine(NotedQuarantine[StatementPublication]):

@@ -23,9 +23,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.statements import DeltaStatements
 from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
 
 _MODE = "delta.columnMapping.mode"
