@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from planproof_engine.cases import derive
     from planproof_engine.catalog import SESSION_CATALOG, Catalog, Relation, RelationName, split_name
     from planproof_engine.claim import Claim, Facts, NestedField, join_path, nested_fields
+    from planproof_engine.codes import CODES
     from planproof_engine.conf import SPARKS, Conf, UnknownSpark, spark_version
     from planproof_engine.depth import deeply
-    from planproof_engine.finding import CODES, Finding, Rewrite, Verdict
+    from planproof_engine.finding import Finding, Rewrite, Verdict
     from planproof_engine.functions.declared import Function
     from planproof_engine.optimizer.rules import Rule
     from planproof_engine.origin import AnalysisError, Origin, Unknown
@@ -31,9 +32,10 @@ _NAMES = {
     "cases": ("derive",),
     "catalog": ("SESSION_CATALOG", "Catalog", "Relation", "RelationName", "split_name"),
     "claim": ("Claim", "Facts", "NestedField", "join_path", "nested_fields"),
+    "codes": ("CODES",),
     "conf": ("SPARKS", "Conf", "UnknownSpark", "spark_version"),
     "depth": ("deeply",),
-    "finding": ("CODES", "Finding", "Rewrite", "Verdict"),
+    "finding": ("Finding", "Rewrite", "Verdict"),
     "functions.declared": ("Function",),
     "optimizer.rules": ("Rule",),
     "origin": ("AnalysisError", "Origin", "Unknown"),

@@ -33,11 +33,12 @@ from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.expr.tree import field_of
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
 from planproof_engine.hazards.suspicion import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
-from planproof_engine.logical.nodes import Named, field_of
+from planproof_engine.logical.nodes import Named
 from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
 from planproof_engine.records import evolve, record

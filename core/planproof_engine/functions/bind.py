@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
-from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
 from planproof_engine.functions.collation import collate_arguments, find_open_collation, find_refused_collation
 from planproof_engine.functions.replaced import restore_texts
 from planproof_engine.origin import Unknown

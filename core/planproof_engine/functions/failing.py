@@ -12,7 +12,7 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
+from planproof_engine.expr import Call, Cast, Expr, Lambda, Literal
 from planproof_engine.functions.constants import TRUTHS, constant, is_computable
 from planproof_engine.zone import is_region
 

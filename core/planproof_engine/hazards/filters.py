@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
+from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
 from planproof_engine.records import record

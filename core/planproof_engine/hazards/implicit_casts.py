@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
+from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.finding import Finding
 from planproof_engine.hazards.definitions import Definitions

@@ -15,9 +15,9 @@ from dataclasses import replace
 from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
 from planproof_engine.conf import Conf
+from planproof_engine.expr import Magnitude
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.traits import Magnitude
 from planproof_engine.hazards.definitions import Definitions, walk_branches
 from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.suspicion import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Call, Expr, Lambda, LateralReference, Span, Variable, Window
+from planproof_engine.expr import Call, Category, Expr, Lambda, LateralReference, Span, Variable, Window
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from planproof_engine.expr import Column, Expr, Outer, Span, drop_alias, span_of
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.nodes import Column, Expr, Outer, Span, drop_alias
-from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
 

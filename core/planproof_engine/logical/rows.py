@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
+from planproof_engine.expr import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
 

@@ -22,7 +22,7 @@ from itertools import chain
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.expr.traits import Elements
+from planproof_engine.expr import Elements
 from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths

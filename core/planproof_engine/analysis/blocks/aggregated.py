@@ -20,8 +20,8 @@ from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.names.scope import make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr import transform_down, transform_up
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.functions.replaced import is_made_anew
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import evolve

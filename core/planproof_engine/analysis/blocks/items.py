@@ -20,8 +20,8 @@ from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr import transform_up
 from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.families.operators import CASTS
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown

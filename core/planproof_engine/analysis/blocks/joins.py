@@ -16,8 +16,7 @@ from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED
-from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr import Alias, Call, Column, Expr, Mismatch, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply
 from planproof_engine.logical import nodes as p

@@ -27,8 +27,7 @@ from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
-from planproof_engine.expr import Call, Column, Expr, Sort, column_of
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Category, Column, Expr, Sort, column_of
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown

@@ -31,8 +31,7 @@ from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of, drop_alias
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Alias, Call, Category, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError, Unknown

@@ -15,8 +15,8 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, holds_window, refuse_window_within
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf
+from planproof_engine.expr import Mismatch
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text

@@ -22,8 +22,7 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import CHECKED, bind_both, find_position_beyond, is_checked, lateness
 from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
-from planproof_engine.expr import Column, fresh_id
-from planproof_engine.expr.nodes import Span
+from planproof_engine.expr import Column, Span, fresh_id
 from planproof_engine.expr.pretty import outer_references, refuse_nameless
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
 from planproof_engine.origin import AnalysisError, Unknown

@@ -14,10 +14,8 @@ from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import list_names
-from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Cast, Category, Column, Expr, Lambda, Literal, Outer, fresh_id, transform_down
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
 from planproof_engine.logical.nodes import Values

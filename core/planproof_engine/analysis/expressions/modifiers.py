@@ -13,8 +13,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.refusals.checks import holds_window, nests_aggregate
-from planproof_engine.expr import Call, Cast, Expr, Sort, Subquery
-from planproof_engine.expr.function import Category, Signature
+from planproof_engine.expr import Call, Cast, Category, Expr, Signature, Sort, Subquery
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.records import evolve

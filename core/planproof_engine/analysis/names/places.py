@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planproof_engine.analysis.context import Environment
-from planproof_engine.expr.nodes import Span
+from planproof_engine.expr import Span
 from planproof_engine.origin import Origin, place
 from planproof_engine.records import record
 from planproof_engine.sql import nodes as q

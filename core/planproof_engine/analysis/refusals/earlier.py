@@ -13,7 +13,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Category
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q

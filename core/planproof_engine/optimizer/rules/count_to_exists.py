@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, Lambda, Literal
-from planproof_engine.expr.tree import transform_down
+from planproof_engine.expr import Call, Expr, Lambda, Literal, transform_down
 from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, GetField, Lambda, Variable
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Expr, GetField, Lambda, Mismatch, Variable, transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws

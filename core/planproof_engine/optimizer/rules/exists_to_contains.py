@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from planproof_engine import types as dt
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, Lambda
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Expr, Lambda, transform_up
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
