@@ -23,7 +23,7 @@ from dbt_planproof.compiler import DBT
 from planproof.project.manifest import ProjectNode
 from planproof.project.request import Progress, Request, is_lasting
 from planproof.report.model import Report
-from planproof.session.protocol import Session
+from planproof.session import Session
 
 TAG = "planproof-piped"
 

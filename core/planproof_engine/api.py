@@ -32,8 +32,8 @@ from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
-from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.expr.tree import field_of
+from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
 from planproof_engine.hazards.suspicion import Fits

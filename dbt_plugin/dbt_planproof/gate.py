@@ -28,7 +28,7 @@ from planproof.contract import Model
 from planproof.own_errors import describe, place_of
 from planproof.project.reads import ProjectError
 from planproof.publish.data_tests.trial import NotRun
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 from planproof_engine import AnalysisError, ColumnNames, quote_parts
 from planproof_engine.texts import Statement, drop_terminators, read_head
 

@@ -33,7 +33,7 @@ from planproof_engine.types import as_nullable, drop_lengths
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter
     from planproof.guard import Guard
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 
 class Stopped(DbtRuntimeError):

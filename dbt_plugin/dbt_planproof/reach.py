@@ -13,9 +13,8 @@ import planproof.session
 from dbt_planproof.dbts import Adapter, Node, Relation
 from planproof.publish.transaction.names import Refused, join, parent
 from planproof.publish.transaction.places import database_root
+from planproof.session import Session, SparkFailure, decode_uri, local, store_of
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decode_uri, local, store_of
 from planproof_engine import AnalysisError, quote_literal
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, RelationName, Statement, quote_parts
 
 EMPTY = "SELECT 1 AS nothing"

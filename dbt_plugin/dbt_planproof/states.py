@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_planproof.seeds import Seed
 from planproof.contract import Model
-from planproof.session.protocol import SparkPlanes
+from planproof.session import SparkPlanes
 from planproof.settings import Settings
 from planproof_engine import Origin, RelationName
 from planproof_engine.texts import Query, Statement

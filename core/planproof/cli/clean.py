@@ -32,7 +32,7 @@ def clean(location: ProjectLocation, fail_on: str | None, wanted: output.Wanted,
     from planproof.guard import Guard
     from planproof.publish.transaction.leave import move_back
     from planproof.publish.transaction.recover import list_roots
-    from planproof.session.store import store_of
+    from planproof.session import store_of
 
     looked = list_roots(session, None)
     reports = Guard(session).recover()

@@ -105,7 +105,7 @@ def _neutralize(message: str) -> str:
 
 
 def _format_error(error: Exception) -> str:
-    from planproof.session.protocol import SparkFailure
+    from planproof.session import SparkFailure
     from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):

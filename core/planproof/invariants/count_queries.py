@@ -10,7 +10,7 @@ from functools import partial
 
 from planproof.contract import Constraint, Contract
 from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
-from planproof.session.protocol import Session
+from planproof.session import Session
 from planproof.settings import Settings
 from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict, quote_name, record
 from planproof_engine.claim import Facts, NestedField, Path, join_path, nested_fields

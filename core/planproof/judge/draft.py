@@ -16,7 +16,7 @@ from planproof.judge.allowed import allow, has_unpublishable
 from planproof.own_errors import describe
 from planproof.report.details import Details, TableVersion
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof.settings import Settings
 from planproof_engine import Claim, Finding, OverBudget, Rewrite, Verdict, evolve
 

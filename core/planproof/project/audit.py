@@ -17,7 +17,7 @@ from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.selection import select_models, split_guarded
 from planproof.report.details import Details
 from planproof.report.model import Report
-from planproof.session.protocol import Session
+from planproof.session import Session
 from planproof.settings import Settings
 from planproof_engine import Conf, record
 

@@ -10,7 +10,7 @@ from planproof.project import diff
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.reads import ProjectError
 from planproof.project.sources import Frozen, Known, parse_entry
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable
 from planproof_engine import AnalysisError, Conf
 from planproof_engine.types import DataType, parse_type
 

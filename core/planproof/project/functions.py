@@ -16,7 +16,7 @@ from planproof_engine.python_functions import DeclarationError
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 
 def load(place: str, folder: Path) -> Mapping[str, Any]:

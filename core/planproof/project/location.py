@@ -16,7 +16,7 @@ from planproof.project.target_folder import target_folder
 from planproof_engine import Conf, record
 
 if TYPE_CHECKING:
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""

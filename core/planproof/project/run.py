@@ -18,7 +18,7 @@ from planproof.project.statements import Around, Hook, grants_of, hooks_of, list
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, Finding, Verdict, fold_name, quote_name, record, split_name
 from planproof_engine.texts import may_change, read_head
 

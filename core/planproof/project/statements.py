@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, quote_name, quote_parts, record, split_name
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")

@@ -33,7 +33,7 @@ from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import STATES, Stopped, Target, tell
 from planproof.publish.undoing import tell_unseen
-from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.session import SparkFailure, StoredTable
 from planproof_engine import AnalysisError, Finding, Verdict
 
 P = TypeVar("P", bound=Publication)

@@ -14,7 +14,7 @@ from planproof.judge.draft import Effect
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, StoredTable
+from planproof.session import Session, StoredTable
 from planproof_engine import Catalog, Relation, RelationName, Verdict, join_path, quote_parts
 from planproof_engine.schema import LogicalSchema
 

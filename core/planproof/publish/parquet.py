@@ -22,7 +22,7 @@ from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable
 from planproof_engine import AnalysisError, Finding, RelationName, Verdict
 
 

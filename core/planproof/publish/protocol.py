@@ -16,7 +16,7 @@ from planproof.publish.materialize.materialization import Job, Materialization, 
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import Finding, PhysicalSchema
 
 P = TypeVar("P", bound=Publication)

@@ -35,7 +35,7 @@ from planproof.publish.transaction.names import Names, Refused, quarantine_of
 from planproof.publish.transaction.publication import column_list
 from planproof.publish.transaction.states import Stopped
 from planproof.report.details import QuarantinedRows
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
 from planproof_engine import AnalysisError, Finding, Verdict, quote_literal, split_name
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name

@@ -18,8 +18,8 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 
 from planproof.publish.materialize.materialization import Job
+from planproof.session import SparkFailure
 from planproof.session.described import COMPARED
-from planproof.session.protocol import SparkFailure
 from planproof_engine import Finding, Verdict, fold_name
 
 _COMPARED = {COMPARED: "true"}

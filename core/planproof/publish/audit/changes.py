@@ -21,9 +21,8 @@ from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.details import TableChange, TableVersion, Values
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable, local
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import local
 from planproof_engine import AnalysisError, ByColumn, PhysicalSchema, fold_name
 from planproof_engine.types import DATE, DataType, String, is_integral
 

@@ -8,7 +8,7 @@ from planproof.contract import Model
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import Comparison, Example
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import ByColumn, ColumnNames, PhysicalSchema, quote_parts
 from planproof_engine.types import Array, DataType, Map, Struct
 

@@ -10,7 +10,7 @@ from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, Finding, RelationName, Verdict
 
 KEYS = ("unique", "primary_key")

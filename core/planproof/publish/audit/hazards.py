@@ -11,8 +11,7 @@ from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decode_uri, local
+from planproof.session import Session, SparkFailure, decode_uri, local
 from planproof_engine import AnalysisError, Check, ColumnNames, Facts, Finding, Verdict, deeply, quote_parts, split_name
 from planproof_engine.hazards import LOST as LOSSY
 from planproof_engine.hazards import NARROWED as NARROWING

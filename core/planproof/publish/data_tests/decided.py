@@ -12,9 +12,8 @@ from planproof.arrow import column_counts as counts
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
 from planproof.publish.data_tests.known import Question
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local
 from planproof.session.sources import live_catalog
-from planproof.session.store import decode_uri, local
 from planproof_engine import AnalysisError, RelationName, Unknown, plan
 from planproof_engine.plans import Filter, Named, Project, Scan, Subquery, may_raise
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name

@@ -12,7 +12,7 @@ from planproof.arrow.column_counts import is_comparable
 from planproof.judge.draft import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable
 from planproof_engine import AnalysisError, ColumnNames, RelationName, Verdict, deeply, fold_name, join_path
 from planproof_engine.plans import StoredColumn, rows_of
 from planproof_engine.types import STRING, Char, DataType, Varchar

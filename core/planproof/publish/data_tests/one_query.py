@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, quote_literal, quote_parts
 
 LEAST = 2

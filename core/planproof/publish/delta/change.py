@@ -24,9 +24,8 @@ from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
+from planproof.session import SparkFailure, decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import decode_uri
 from planproof_engine import ColumnNames, PhysicalSchema
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"

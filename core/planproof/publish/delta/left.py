@@ -18,9 +18,8 @@ from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Target
 from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Session, SparkFailure, Store, StoredTable, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decode_uri, store_of
 
 
 def list_left(wanted: str | None = None) -> dict[str, Left]:

@@ -22,10 +22,9 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
+from planproof.session import Moved, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
-from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import decode_uri, store_of
 from planproof_engine import PhysicalSchema, by_name, quote_parts
 from planproof_engine.types import DATE, String, is_integral
 

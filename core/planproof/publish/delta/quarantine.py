@@ -10,9 +10,8 @@ from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, NewVersion
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, store_of
 
 
 class DeltaQuarantine(NotedQuarantine[DeltaPublication]):

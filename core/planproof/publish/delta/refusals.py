@@ -11,8 +11,8 @@ from planproof.publish.delta.actions import normalize_scheme
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
+from planproof.session import SparkFailure
 from planproof.session.delta.protocol import LogState
-from planproof.session.protocol import SparkFailure
 from planproof_engine import fold_name, nested_fields, quote_parts
 
 _COMMITTED_ELSEWHERE = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")

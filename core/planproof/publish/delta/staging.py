@@ -11,9 +11,8 @@ from urllib.parse import unquote
 
 from planproof.publish.delta import actions
 from planproof.publish.transaction.names import Refused, join
+from planproof.session import Session, SparkFailure, Store, encode_uri
 from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, encode_uri
 from planproof_engine import quote_parts
 
 PREFIX = "planproof_"

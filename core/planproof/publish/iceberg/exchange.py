@@ -13,7 +13,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 
 
 class OverView(Replacement):

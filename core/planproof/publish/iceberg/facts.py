@@ -13,8 +13,7 @@ from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import SparkFailure, Transaction
-from planproof.session.store import local
+from planproof.session import SparkFailure, Transaction, local
 from planproof_engine import Claim, Facts, PhysicalField, PhysicalSchema, nested_fields
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField
 

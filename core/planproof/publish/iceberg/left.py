@@ -17,9 +17,9 @@ from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.states import STATES, Ending
 from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Store, decode_uri
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, SparkFailure, StoredTable, Transactional
-from planproof.session.store import Store, decode_uri
 from planproof_engine import RelationName, quote_parts
 
 

@@ -16,7 +16,7 @@ from planproof.publish.audit.constraints import OF_THE_WHOLE, checks, judge_cons
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.session.protocol import Moved, SparkFailure, Transaction
+from planproof.session import Moved, SparkFailure, Transaction
 from planproof_engine import AnalysisError
 
 

@@ -17,9 +17,8 @@ from planproof.publish.notes.publication import NotedPublication, Stage
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
+from planproof.session import Changing, Moved, SparkFailure, Transaction, decode_uri, store_of
 from planproof.session.snapshots import DataFile
-from planproof.session.store import decode_uri, store_of
 from planproof_engine import AnalysisError, PhysicalSchema, quote_literal
 
 LISTED = 500

@@ -12,8 +12,8 @@ from planproof.publish.iceberg.publication import IcebergPublication, refuse_red
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import store_of
 from planproof.session.protocol import Moved, Session, SparkFailure, StoredTable, Transaction, Transactional
-from planproof.session.store import store_of
 from planproof_engine import PhysicalSchema
 
 

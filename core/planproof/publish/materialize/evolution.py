@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from planproof.contract import Model
 from planproof.invariants.compare import type_differences
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import Finding, PhysicalField, PhysicalSchema, Verdict, by_name
 from planproof_engine.types import drop_lengths, format_ddl, same_type
 

@@ -19,9 +19,8 @@ from planproof.publish.staged_write import as_subquery
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.session import SparkFailure, StoredTable, decode_uri, local
 from planproof.session.described import MANAGED_PARTITIONS
-from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local
 from planproof_engine import AnalysisError, Check, Finding, Verdict, quote_parts, split_name
 from planproof_engine.claim import Path, join_path
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name

@@ -12,7 +12,7 @@ from planproof.judge.planes import Examined
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.report.details import DataTestResult
-from planproof.session.protocol import Session, SparkPlanes, StoredTable
+from planproof.session import Session, SparkPlanes, StoredTable
 from planproof_engine import PhysicalSchema
 
 

@@ -13,7 +13,7 @@ from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import is_moved
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import PhysicalSchema
 
 

@@ -10,7 +10,7 @@ from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import PhysicalSchema, drop_terminators
 
 

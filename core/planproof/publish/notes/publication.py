@@ -14,7 +14,7 @@ from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.states import Ending
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile
 from planproof_engine import Finding, PhysicalSchema, Verdict
 

@@ -9,7 +9,7 @@ from planproof.publish.swaps.view import has_query
 from planproof.publish.transaction.content import Remains
 from planproof.publish.transaction.names import parent
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.store import local
+from planproof.session import local
 
 
 def is_intact(publication: JournaledPublication) -> bool:

@@ -12,7 +12,7 @@ from planproof.publish.transaction.names import is_within, join, list_empty_of, 
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.versions import note_left
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 from planproof_engine import quote_literal
 
 

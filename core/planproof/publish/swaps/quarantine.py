@@ -16,8 +16,7 @@ from planproof.publish.transaction.names import join
 from planproof.publish.transaction.partition import format_spec, parse_values
 from planproof.publish.transaction.partition import list_names as partition_names
 from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local, store_of
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local, store_of
 from planproof_engine import PhysicalSchema, quote_literal, quote_name, quote_parts
 
 

@@ -17,8 +17,7 @@ from planproof.publish.transaction.partition import format_spec, list_locations,
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
 from planproof.publish.transaction.versions import drop_prior
-from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.store import decode_uri
+from planproof.session import SparkFailure, StoredTable, decode_uri
 from planproof_engine import RelationName, quote_literal
 
 

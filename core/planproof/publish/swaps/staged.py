@@ -14,7 +14,7 @@ from planproof.publish.staged_write import Tested, as_subquery
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import JournaledPublication, column_list
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 

@@ -17,7 +17,7 @@ from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.publish.transaction.versions import drop_prior
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof_engine import drop_terminators, quote_literal, quote_parts
 
 

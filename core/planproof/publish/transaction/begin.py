@@ -25,8 +25,7 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import data_root
 from planproof.publish.transaction.publication import JournaledPublication, prior_of
-from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import Store, store_of
+from planproof.session import Session, Store, StoredTable, store_of
 from planproof_engine import RelationName, quote_parts
 
 

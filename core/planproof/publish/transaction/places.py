@@ -6,9 +6,8 @@ import posixpath
 import re
 
 from planproof.publish.transaction.names import PREFIX, Refused, parent
+from planproof.session import Session, StoredTable, decode_uri
 from planproof.session.absence import verify_database_absence
-from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import decode_uri
 from planproof_engine import AnalysisError, quote_parts
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)

@@ -22,7 +22,7 @@ from planproof.publish.transaction.names import (
     quarantine_of,
 )
 from planproof.publish.transaction.places import database_root
-from planproof.session.protocol import Session
+from planproof.session import Session
 from planproof_engine import RelationName
 
 _RUN = re.compile(r"[0-9A-Za-z_]{1,64}")

@@ -12,8 +12,8 @@ from planproof.publish.delta.statements.writing import Change, Replacement, Stag
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
 from planproof.publish.transaction.names import Names
+from planproof.session import Session, StoredTable
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, StoredTable
 
 
 class ByStatements(NotedFormat[StatementPublication]):

@@ -15,9 +15,8 @@ from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES
 from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Session, SparkFailure, Store, decode_uri
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decode_uri
 
 
 def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> None:

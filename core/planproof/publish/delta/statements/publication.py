@@ -26,12 +26,11 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
+from planproof.session import Moved, SparkFailure, encode_uri, local, store_of
 from planproof.session.delta.protocol import LogState
 from planproof.session.delta.statements import DeltaStatements, Version, is_conflict
 from planproof.session.described import declared_schema
-from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import encode_uri, local, store_of
 from planproof_engine import AnalysisError, Finding, PhysicalSchema, Verdict, quote_parts
 
 FORMAT = "delta by statements"

@@ -8,9 +8,8 @@ from planproof.publish.delta.statements.publication import BAD, StatementPublica
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import Session, SparkFailure, Store, StoredTable, store_of
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, store_of
 from planproof_engine import quote_parts
 
 

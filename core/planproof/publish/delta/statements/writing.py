@@ -21,8 +21,8 @@ from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import column_list
+from planproof.session import SparkFailure
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import SparkFailure
 from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
 
