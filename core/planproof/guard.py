@@ -36,7 +36,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import list_roots, recover, recover_held
 from planproof.publish.transaction.states import Stopped, tell
 from planproof.publish.undoing import tell_unseen
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.session import Moved, Session, SparkFailure, SparkPlanes, StoredTable, store_of
 from planproof.settings import Settings
 from planproof_engine import AnalysisError, Catalog, Finding, LogicalPlan, RelationName, Verdict, plan

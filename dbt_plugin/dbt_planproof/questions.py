@@ -24,8 +24,7 @@ from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
 from planproof.project.compiled import Promises, relocate
 from planproof.project.reads import ProjectError
-from planproof.report.details import Details
-from planproof.report.model import Report
+from planproof.report import Details, Report
 from planproof.report.parts import join_lines, neutralize, would_stop
 from planproof_engine import Finding, Verdict, drop_terminators
 from planproof_engine.types import as_nullable, drop_lengths

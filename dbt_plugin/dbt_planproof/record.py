@@ -18,10 +18,8 @@ from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.dbts import Node
 from dbt_planproof.message import shorten_path
 from planproof.regular import remove, write_anew
-from planproof.report.details import Details
-from planproof.report.model import Report
+from planproof.report import Details, Report, run_report
 from planproof.report.parts import format_count, is_counted, would_stop
-from planproof.report.run import run_report
 from planproof_engine import Verdict
 
 NAMED = 3

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Node, Relation
     from planproof.guard import Guard
     from planproof.publish.data_tests.trial import StagedRows
-    from planproof.report.model import Report
+    from planproof.report import Report
     from planproof.session.thrift import ThriftSession
 
 

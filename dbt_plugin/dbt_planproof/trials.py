@@ -22,7 +22,7 @@ from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, parse_question
 from planproof.publish.data_tests.one_query import SHARED, count_together
 from planproof.publish.data_tests.trial import COUNTED, DataTest, NotRun, StagedRows
-from planproof.report.details import DataTestResult
+from planproof.report import DataTestResult
 from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, ColumnNames, RelationName, quote_parts
 

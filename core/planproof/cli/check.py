@@ -24,8 +24,7 @@ from planproof.cli import options, output
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.project.request import Request
 from planproof.regular import read_regular
-from planproof.report.model import Report
-from planproof.report.run import run_report
+from planproof.report import Report, run_report
 from planproof_engine import Finding, Verdict
 
 _VERSION = 1

@@ -12,7 +12,7 @@ import click
 from planproof.cli import options
 from planproof.cli.output import write
 from planproof.project.reads import ProjectError
-from planproof.report.parts import neutralize_json
+from planproof.report import neutralize_json
 from planproof_engine import derive as derive_case
 
 

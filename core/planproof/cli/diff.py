@@ -25,10 +25,8 @@ from planproof.project.manifest import read_project
 from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
 from planproof.project.schedule import count_cores
+from planproof.report import Report, format_count, join_lines, neutralize, neutralize_json, run_report
 from planproof.report.folding import list_names
-from planproof.report.model import Report
-from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
-from planproof.report.run import run_report
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")

@@ -16,7 +16,7 @@ from planproof.cli.code_examples import EXAMPLES, accept, render_case
 from planproof.project import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
-from planproof.report.parts import neutralize, neutralize_json
+from planproof.report import neutralize, neutralize_json
 from planproof_engine import CODES, Unknown
 
 if TYPE_CHECKING:

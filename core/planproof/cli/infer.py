@@ -14,7 +14,7 @@ from planproof.cli import options, output
 from planproof.project.infer import group_by_file, infer_project
 from planproof.project.location import ProjectLocation
 from planproof.project.reads import ProjectError
-from planproof.report.parts import join_lines, neutralize, neutralize_json
+from planproof.report import join_lines, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)

@@ -15,8 +15,7 @@ from planproof.project.manifest import Project
 from planproof.project.reads import ProjectError
 from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
-from planproof.report.parts import neutralize
-from planproof.report.run import RunReport
+from planproof.report import RunReport, neutralize
 from planproof.report.text import Lines, show
 from planproof_engine import record
 

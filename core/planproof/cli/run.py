@@ -18,9 +18,7 @@ from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
-from planproof.report.model import Report
-from planproof.report.parts import neutralize
-from planproof.report.run import run_report
+from planproof.report import Report, neutralize, run_report
 from planproof.report.text import change_line, render_line
 
 if TYPE_CHECKING:

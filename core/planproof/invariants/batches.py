@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.arrow.batches import find_faults
-from planproof.report.parts import format_count
+from planproof.report import format_count
 from planproof_engine import Finding, Verdict, join_path
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.footers import Footer
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.report.parts import format_count
+from planproof.report import format_count
 from planproof_engine import Finding, Verdict
 from planproof_engine.claim import Path, join_path
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, drop_columns, fold_name

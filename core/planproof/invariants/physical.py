@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.invariants.contract import format_rows
-from planproof.report.parts import format_count
+from planproof.report import format_count
 from planproof.session import SparkPlanes
 from planproof_engine import Finding, PhysicalField, PhysicalSchema, Verdict, by_name, fold_name
 from planproof_engine.claim import Facts, Path, join_path

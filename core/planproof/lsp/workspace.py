@@ -28,7 +28,7 @@ from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import AnalysisError, Finding, OverBudget, Unknown, Verdict, bounded, deeply
 from planproof_engine.plans import References
 

@@ -15,8 +15,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.selection import select_models, split_guarded
-from planproof.report.details import Details
-from planproof.report.model import Report
+from planproof.report import Details, Report
 from planproof.session import Session
 from planproof.settings import Settings
 from planproof_engine import Conf, record

@@ -19,8 +19,8 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
 from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded
 from planproof.project.sources import Frozen, Known, read_frozen
+from planproof.report import Report
 from planproof.report.folding import list_names
-from planproof.report.model import Report
 from planproof.report.parts import format_count, is_stopped
 from planproof.report.run import HOW
 from planproof_engine import ByColumn

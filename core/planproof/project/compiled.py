@@ -23,7 +23,7 @@ from planproof.project.nodes import patch_of
 from planproof.project.reads import is_file, package_folder, read_within, resolve_within
 from planproof.project.texts import convert_line_ends
 from planproof.project.yaml_text import load_yaml_nodes
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import ByColumn, Finding, Verdict, evolve, record, split_name
 from planproof_engine.origin import Origin, place
 

@@ -23,10 +23,8 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
 from planproof.project.sources import Frozen, read_frozen
-from planproof.report.details import Details
+from planproof.report import Details, Report, format_count
 from planproof.report.folding import list_names
-from planproof.report.model import Report
-from planproof.report.parts import format_count
 from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, join_path, record, split_name
 from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type

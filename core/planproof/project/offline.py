@@ -35,7 +35,7 @@ from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import AnalysisError, OverBudget, Unknown, bounded
 from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds

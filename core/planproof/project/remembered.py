@@ -14,7 +14,7 @@ from planproof.project.finished import Earlier, Form, form_of_conf
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.report.packed import pack, report_of, unpack
 from planproof_engine import record
 

@@ -22,7 +22,7 @@ from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.reads import ProjectError, note_reads
 from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.session import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import check_settings as checked_settings

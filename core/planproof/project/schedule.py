@@ -23,7 +23,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
 from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
-from planproof.report.model import Report
+from planproof.report import Report
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

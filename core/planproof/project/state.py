@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from planproof.judge.doubts import Incomplete
 from planproof.project.sources import Known
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import Relation, record
 from planproof_engine.types import DataType, from_json
 

@@ -10,7 +10,7 @@ from planproof.own_errors import describe
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.reads import UnreadableContract
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import Conf, Finding, OverBudget, Verdict, record
 
 

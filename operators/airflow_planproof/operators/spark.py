@@ -71,7 +71,7 @@ class PlanproofSparkOperator(PlanproofOperator):
         return thread.run()
 
     def log_report(self, report: Report) -> None:
-        from planproof.report.parts import join_lines, neutralize
+        from planproof.report import join_lines, neutralize
 
         self.log.info("%s: %s, %s", neutralize(join_lines(report.model)), report.outcome, report.said)
 

@@ -13,7 +13,7 @@ from planproof.judge.draft import Effect
 from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.report.details import TableChange
+from planproof.report import TableChange
 from planproof.session import StoredTable
 from planproof_engine import ByColumn, Finding, PhysicalSchema, Verdict, by_name, quote_parts
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ

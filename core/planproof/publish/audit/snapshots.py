@@ -10,8 +10,7 @@ from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import judge_constraints
 from planproof.publish.audit.samples import sample_stored_rows
 from planproof.publish.audit.staged import count, is_broken_by_rows_alone
-from planproof.report.model import Report
-from planproof.report.parts import format_count
+from planproof.report import Report, format_count
 from planproof.session import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
 from planproof_engine import Claim, Facts, Finding, Verdict, join_path

@@ -13,7 +13,7 @@ from planproof.publish.data_tests.known import Question, Thresholds, parse_quest
 from planproof.publish.data_tests.one_query import count_together
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.report.details import DataTestResult
+from planproof.report import DataTestResult
 from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, Finding, RelationName, Unknown, Verdict
 from planproof_engine.texts import stand_in

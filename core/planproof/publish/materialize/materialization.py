@@ -11,7 +11,7 @@ from planproof.judge.draft import Draft, Effect
 from planproof.judge.planes import Examined
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
-from planproof.report.details import DataTestResult
+from planproof.report import DataTestResult
 from planproof.session import Session, SparkPlanes, StoredTable
 from planproof_engine import PhysicalSchema
 

@@ -17,7 +17,7 @@ from planproof.publish.transaction.recovery import Claim
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.session import Session, SparkFailure, Store, store_of
 
 _FOLDER = "staged"

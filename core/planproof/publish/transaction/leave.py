@@ -46,7 +46,7 @@ from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.publish.transaction.version_note import delete_note, list_added, read_note, write_note
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.session import Session, SparkFailure, Store, StoredTable, decode_uri
 from planproof_engine import AnalysisError, RelationName, quote_literal
 

@@ -22,7 +22,7 @@ from planproof.publish.transaction.recovery import Claim, report_link
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Verification
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.session import Session, SparkFailure, Store, decode_uri, store_of
 from planproof.session.branches import Branches
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple
 
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof_engine import Finding, Verdict
 
 
