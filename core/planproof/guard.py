@@ -28,11 +28,8 @@ from planproof.publish.formats import format_of
 from planproof.publish.functions import Functions, find_broken_declaration
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.memory import Memory
-from planproof.publish.transaction import lock
+from planproof.publish.transaction import Lock, Names, Refused, database_root, lock
 from planproof.publish.transaction.journal import list_publishes
-from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import list_roots, recover, recover_held
 from planproof.publish.transaction.states import Stopped, tell
 from planproof.publish.undoing import tell_unseen

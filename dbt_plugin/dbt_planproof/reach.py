@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import planproof.session
 from dbt_planproof.dbts import Adapter, Node, Relation
+from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join, parent
-from planproof.publish.transaction.places import database_root
 from planproof.session import Session, SparkFailure, decode_uri, local, store_of
 from planproof.session.delta.statements import DeltaStatements
 from planproof_engine import AnalysisError, quote_literal

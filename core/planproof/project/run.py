@@ -15,7 +15,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.reads import ProjectError
 from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
 from planproof.project.statements import Around, Hook, grants_of, hooks_of, list_never_run
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.report import Details, Report
 from planproof.session import Session, SparkFailure
 from planproof_engine import AnalysisError, Finding, Verdict, fold_name, quote_name, record, split_name

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planproof.invariants.count_queries import TERMS, RowTerm
-from planproof.publish.transaction.names import Names, quarantine_of
+from planproof.publish.transaction import Names, quarantine_of
 from planproof_engine import PhysicalField, PhysicalSchema, quote_name, split_name
 from planproof_engine.types import STRING, TIMESTAMP, Array
 

@@ -29,8 +29,7 @@ from planproof.publish.materialize.incremental import find_overflow
 from planproof.publish.materialize.materialization import Job, Publication, Standing, is_incremental_run
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Evicted, Names, Refused
 from planproof.publish.transaction.states import STATES, Stopped, Target, tell
 from planproof.publish.undoing import tell_unseen
 from planproof.session import SparkFailure, StoredTable

@@ -31,9 +31,7 @@ from planproof.publish.materialize.materialization import Job, Publication
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names, Refused, quarantine_of
-from planproof.publish.transaction.publication import column_list
-from planproof.publish.transaction.states import Stopped
+from planproof.publish.transaction import Names, Refused, Stopped, column_list, quarantine_of
 from planproof.report.details import QuarantinedRows
 from planproof.session import Session, SparkFailure, StoredTable
 from planproof.settings import Settings

@@ -18,8 +18,8 @@ from planproof.arrow.profiles import Extent, read_all_extents
 from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.details import TableChange, TableVersion, Values
 from planproof.session import Session, SparkFailure, StoredTable, local
 from planproof.session.snapshots import DataFile, Unlisted

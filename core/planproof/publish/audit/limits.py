@@ -12,7 +12,7 @@ from planproof.contract import Model
 from planproof.judge.draft import Effect
 from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.report import TableChange
 from planproof.session import StoredTable
 from planproof_engine import ByColumn, Finding, PhysicalSchema, Verdict, by_name, quote_parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.session import SparkFailure
 from planproof_engine import Finding, PhysicalSchema, Verdict, fold_name, quote_parts
 from planproof_engine.claim import Path, join_path, nested_fields

@@ -21,7 +21,7 @@ from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite, as_subquery
 from planproof.publish.swaps.staged import StagedFiles
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.undoing import tell_of_undoing
 from planproof.report.details import Files, TableChange
 from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local

@@ -15,7 +15,7 @@ from planproof.publish.delta.statements import ByStatements
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Names, Refused
 from planproof.session import Session, StoredTable
 from planproof.session.delta.protocol import DeltaTables
 

@@ -21,9 +21,7 @@ from planproof.publish.materialize.incremental import list_changed_values, overw
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import column_list
+from planproof.publish.transaction import Refused, column_list, database_root
 from planproof.session import SparkFailure, decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof_engine import ColumnNames, PhysicalSchema

@@ -18,10 +18,8 @@ from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
+from planproof.publish.transaction import STATES, Ending, Owner, Target, database_root
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session import Moved, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
 from planproof.session.snapshots import DataFile, Unlisted

@@ -10,7 +10,7 @@ from planproof.publish.audit.constraints import list_declared
 from planproof.publish.delta.actions import normalize_scheme
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.session import SparkFailure
 from planproof.session.delta.protocol import LogState
 from planproof_engine import fold_name, nested_fields, quote_parts

@@ -18,8 +18,8 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
+from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.places import database_root
 from planproof.session import decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState, NewTable
 from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts

@@ -15,7 +15,7 @@ from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.table import Replacement, RowsReplaced
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Names, Refused
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
 from planproof_engine import SESSION_CATALOG, Finding, RelationName, Verdict, quote_parts

@@ -22,7 +22,7 @@ from planproof.publish.materialize.incremental import list_changed_values, plan_
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.session import Changing
 from planproof_engine import PhysicalSchema
 

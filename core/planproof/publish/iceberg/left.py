@@ -14,9 +14,8 @@ from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
+from planproof.publish.transaction import STATES, Disbelieved, Ending
 from planproof.publish.transaction.names import Names, join, parent
-from planproof.publish.transaction.states import STATES, Ending
-from planproof.publish.transaction.verification import Disbelieved
 from planproof.session import Store, decode_uri
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, SparkFailure, StoredTable, Transactional

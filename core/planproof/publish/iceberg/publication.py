@@ -14,9 +14,8 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook, sweep_earlier
 from planproof.publish.notes.publication import NotedPublication, Stage
+from planproof.publish.transaction import STATES, Ending, Owner, Target
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session import Changing, Moved, SparkFailure, Transaction, decode_uri, store_of
 from planproof.session.snapshots import DataFile
 from planproof_engine import AnalysisError, PhysicalSchema, quote_literal

@@ -16,7 +16,7 @@ import json
 from planproof.publish.audit.refusals import describe_forbidden_null
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof_engine import ColumnNames, Facts, Verdict, fold_name, join_path, quote_parts
 from planproof_engine.types import Array, Map, Struct
 

@@ -16,9 +16,7 @@ from planproof.publish.materialize.evolution import Evolution, name_repair, plan
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import refuse_foreign, relax_schema
 from planproof.publish.staged_write import as_subquery
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
 from planproof.session import SparkFailure, StoredTable, decode_uri, local
 from planproof.session.described import MANAGED_PARTITIONS
 from planproof_engine import AnalysisError, Check, Finding, Verdict, quote_parts, split_name

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof_engine import ColumnNames, Facts, PhysicalSchema, drop_terminators, quote_parts
 
 

@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeVar
 from planproof.contract import Model
 from planproof.judge.draft import Draft, Effect
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Lock, Names, Refused
 from planproof.report import DataTestResult
 from planproof.session import Session, SparkPlanes, StoredTable
 from planproof_engine import PhysicalSchema

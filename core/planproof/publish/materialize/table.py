@@ -9,10 +9,8 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
 from planproof.publish.transaction.places import is_moved
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import StoredTable
 from planproof_engine import PhysicalSchema
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.view import digest_of, statement_of
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
 from planproof.session import StoredTable
 from planproof_engine import PhysicalSchema, drop_terminators
 

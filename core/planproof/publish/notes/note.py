@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from planproof.publish.transaction import STATES, Owner
 from planproof.publish.transaction.forms import read_form
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import STATES
 
 _FORM = 2
 """The version of a note's form. Another version of planproof settles what another form says."""

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from planproof.judge.draft import Effect
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction import Ending, Evicted
 from planproof.publish.undoing import tell_of_undoing
 from planproof.session import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile

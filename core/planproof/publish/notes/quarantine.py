@@ -16,7 +16,7 @@ from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.session import Moved, Session, StoredTable
 from planproof_engine import ByColumn, PhysicalSchema, quote_literal, quote_name
 from planproof_engine.types import format_ddl

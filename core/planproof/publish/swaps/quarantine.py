@@ -11,11 +11,11 @@ from planproof.claims import files
 from planproof.invariants.count_queries import TERMS
 from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, format_name
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.journal import QuarantinePartition
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.partition import format_spec, parse_values
 from planproof.publish.transaction.partition import list_names as partition_names
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local, store_of
 from planproof_engine import PhysicalSchema, quote_literal, quote_name, quote_parts
 

@@ -12,8 +12,8 @@ from planproof.publish.data_tests.decided import Stored, find_stored, find_store
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested, as_subquery
 from planproof.publish.swaps.view import column_names
+from planproof.publish.transaction import JournaledPublication, column_list
 from planproof.publish.transaction.names import PREFIX
-from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session import SparkFailure
 from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import format_ddl

@@ -13,8 +13,7 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.materialize.stage import format_properties, own_properties
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import Evicted, JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.publish.transaction.versions import drop_prior
 from planproof.session import StoredTable

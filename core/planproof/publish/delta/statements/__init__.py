@@ -11,7 +11,7 @@ from planproof.publish.delta.statements.quarantine import StatementQuarantine
 from planproof.publish.delta.statements.writing import Change, Replacement, StagedRows
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
-from planproof.publish.transaction.names import Names
+from planproof.publish.transaction import Names
 from planproof.session import Session, StoredTable
 from planproof.session.delta.statements import DeltaStatements
 

@@ -21,11 +21,9 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
+from planproof.publish.transaction import STATES, Ending, Owner, Target, database_root
 from planproof.publish.transaction.lock import Locked, acquire
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session import Moved, SparkFailure, encode_uri, local, store_of
 from planproof.session.delta.protocol import LogState
 from planproof.session.delta.statements import DeltaStatements, Version, is_conflict

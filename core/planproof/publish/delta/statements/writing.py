@@ -19,8 +19,7 @@ from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import column_list
+from planproof.publish.transaction import Refused, column_list
 from planproof.session import SparkFailure
 from planproof.session.delta.statements import DeltaStatements
 from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
