@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
@@ -27,9 +26,6 @@ from planproof.regular import real_path
 from planproof_engine import AnalysisError, Conf, OverBudget, Unknown, Verdict, bounded, record
 from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quote_if_needed
-
-if TYPE_CHECKING:
-    pass
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
