@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from dbt_planproof.seeds import Seed
 from planproof.contract import Model
 from planproof.session import SparkPlanes
 from planproof.settings import Settings
-from planproof_engine import Origin, RelationName
+from planproof_engine import Origin, RelationName, evolve
 from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class NodeState:
         """The state when the first of what was put off has been done."""
         first, *rest = self.put_off
         deleted = (first,) if isinstance(first, Statement) and first.kind == "delete" else ()
-        return replace(self, put_off=tuple(rest), done=(*self.done, *deleted))
+        return evolve(self, put_off=tuple(rest), done=(*self.done, *deleted))
 
 
 class ThisThread(threading.local):
@@ -189,7 +189,7 @@ class ThisThread(threading.local):
 
     def change(self, state: NodeState, **known: Any) -> NodeState:
         """The node's next state: `state`, with what is known now."""
-        self.state = replace(state, **known)
+        self.state = evolve(state, **known)
         return self.state
 
     @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from planproof.project.infer import group_by_file, infer_project
 from planproof.project.location import ProjectLocation
 from planproof.project.reads import ProjectError
 from planproof.report import join_lines, neutralize, neutralize_json
+from planproof_engine import evolve
 
 
 @click.command(cls=options.Sectioned)
@@ -47,7 +47,7 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import add_contracts
 
-    project = replace(location, compiler=DBT).project()
+    project = evolve(location, compiler=DBT).project()
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
 from planproof.report import Report, neutralize, run_report
 from planproof.report.text import change_line, render_line
+from planproof_engine import evolve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +66,7 @@ def run(
     compiled for its table as it is now.
     """
     started = datetime.now(timezone.utc)
-    wanted = replace(wanted, is_verbose=verbose)
+    wanted = evolve(wanted, is_verbose=verbose)
     request = Request(
         "run",
         compiler=DBT,

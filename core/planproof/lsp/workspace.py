@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
 from planproof.report import Report
-from planproof_engine import AnalysisError, Finding, OverBudget, Unknown, Verdict, bounded, deeply
+from planproof_engine import AnalysisError, Finding, OverBudget, Unknown, Verdict, bounded, deeply, evolve
 from planproof_engine.plans import References
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Workspace:
         if compiled is None:
             return False
         opened.judged = self.check.opened[file] = text
-        self.judge(replace(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
+        self.judge(evolve(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
         return True
 
     def _compiled_text(self, node: ProjectNode) -> str:
@@ -154,7 +154,7 @@ class Workspace:
             listed = depends_on.get("nodes") if isinstance(depends_on, Mapping) else None
             parents = tuple(str(p) for p in listed if p in self.nodes) if isinstance(listed, list) else node.parents
             taken = {name: raw[name] for name in ("raw_code", "compiled_code", "extra_ctes") if name in raw}
-            self.judge(replace(node, parents=parents, raw={**node.raw, **taken}))
+            self.judge(evolve(node, parents=parents, raw={**node.raw, **taken}))
             for file, one in list(self.opened.items()):
                 if one.unique_id == key:
                     one.judged = str(raw["raw_code"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from planproof.project.schedule import Schedule
 from planproof.project.sources import Frozen, read_frozen
 from planproof.report import Details, Report, format_count
 from planproof.report.folding import list_names
-from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, join_path, record, split_name
+from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, evolve, join_path, record, split_name
 from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type
 
@@ -217,7 +217,7 @@ def compare_projects(
         for change in compare_shapes(old.shapes.get(key), new.shapes.get(key), other_place):
             if change.what == "moved" and after.nodes[key].kind == "source":
                 # Nobody wrote another table: this project reads another one.
-                change = replace(change, effect=SAFE, what="read from elsewhere")
+                change = evolve(change, effect=SAFE, what="read from elsewhere")
             # A reader that the change stops is planned in the old project alone.
             sides = [new] if change.before is None and change.effect == SAFE else [old, new]
             file = after.nodes[key].file if key in after.nodes else None
@@ -226,7 +226,7 @@ def compare_projects(
                 left -= len(change.reaches)
             else:
                 beyond += 1
-            changes.append(replace(change, file=file))
+            changes.append(evolve(change, file=file))
     remarks = [targets] if targets else []
     if beyond:
         reached = f"the others reach {MOST_REACHED - left:,} columns"
@@ -288,7 +288,7 @@ def _follow_change(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> 
         side.add_readers(key, found.values(), contracts, exposures)
     made = {relation for relation, name in reached if name != _ROWS}
     names = (f"{relation}.{name}" for relation, name in reached if name != _ROWS or relation not in made)
-    return replace(
+    return evolve(
         change,
         reaches=tuple(sorted(names)),
         contracts=tuple(sorted(contracts)),
@@ -328,10 +328,10 @@ def _place_beside(project: Project, other: Project) -> Project:
     def here(node: ProjectNode) -> ProjectNode:
         twin = other.nodes.get(node.unique_id)
         same = twin is not None and node.raw.get("checksum") == twin.raw.get("checksum")
-        return node if same or node.kind != "seed" else replace(node, file=None)
+        return node if same or node.kind != "seed" else evolve(node, file=None)
 
     nodes = {key: here(node) for key, node in project.nodes.items()}
-    return replace(project, nodes=nodes, directory=other.directory)
+    return evolve(project, nodes=nodes, directory=other.directory)
 
 
 @dataclass(slots=True)

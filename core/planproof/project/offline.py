@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
@@ -36,7 +36,7 @@ from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report import Report
-from planproof_engine import AnalysisError, OverBudget, Unknown, bounded
+from planproof_engine import AnalysisError, OverBudget, Unknown, bounded, evolve
 from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, OUTDATED, PRINTED, Finding, Verdict
@@ -75,12 +75,12 @@ def _doubt_older_text(report: Report, changed: str | None) -> Report:
         return report
     message = f"{changed} since dbt compiled it"
     doubted = [
-        replace(f, verdict=Verdict.UNPROVED, message=f"{OUTDATED}{f.message}")
+        evolve(f, verdict=Verdict.UNPROVED, message=f"{OUTDATED}{f.message}")
         for f in report.findings
         if f.verdict is Verdict.VIOLATED
     ]
     rest = [f for f in report.findings if f.verdict not in (Verdict.PROVED, Verdict.VIOLATED)]
-    return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
+    return evolve(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
 
 
 @dataclass
@@ -114,7 +114,7 @@ class OfflineCheck:
         if self.project.adapter == "databricks":
             spark = spark or f"databricks-{max(RUNTIMES)}"
             # What dbt-spark sets in every session, dbt-databricks leaves to the runtime.
-            self.conf = replace(Conf() if self.conf == DBT_CONF else self.conf, databricks=True)
+            self.conf = evolve(Conf() if self.conf == DBT_CONF else self.conf, databricks=True)
         self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.files = Files(self.project)
         self.stored = stored_nodes(self.project)
@@ -224,7 +224,7 @@ class OfflineCheck:
                 raise Wanted(found.unique_id)
             self.visit(found)
             relation = self.catalog.find(own)
-            return None if relation is None else replace(relation, name=join_name(parts))
+            return None if relation is None else evolve(relation, name=join_name(parts))
         return None if found is None else self._make_relation(join_name(parts), found)
 
     def _visit_node(self, node: ProjectNode) -> Report | None:

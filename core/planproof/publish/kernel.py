@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from planproof.invariants.sink import find_untyped
@@ -33,7 +33,7 @@ from planproof.publish.transaction import Evicted, Names, Refused
 from planproof.publish.transaction.states import STATES, Stopped, Target, tell
 from planproof.publish.undoing import tell_unseen
 from planproof.session import SparkFailure, StoredTable
-from planproof_engine import AnalysisError, Finding, Verdict
+from planproof_engine import AnalysisError, Finding, Verdict, evolve
 
 P = TypeVar("P", bound=Publication)
 
@@ -262,7 +262,7 @@ def begin(job: Job, format: Format[Any], full_refresh: bool, again: Callable[[],
     if job.model.materialized == "incremental" and not is_incremental_run(job, full_refresh):
         # What a later run adds becomes of the table's types; here the table is made.
         found = find_untyped(job.examined.promised, job.model.file_format)
-        job.draft.add(replace(f, origin=job.examined.locate(f.field or "")) for f in found)
+        job.draft.add(evolve(f, origin=job.examined.locate(f.field or "")) for f in found)
         if found:
             return None
     publication = way.begin(job)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from planproof.report.details import BrokenRows
 from planproof.report.model import Report
-from planproof_engine import CODES, Finding, Origin, Verdict, record, split_name
+from planproof_engine import CODES, Finding, Origin, Verdict, evolve, record, split_name
 
 _LONG, _TERMS = 12, 6
 _LONGEST = 20_000
@@ -135,7 +134,7 @@ def is_stopping(report: Report, finding: Finding) -> bool:
         return True
     if not is_stopped(report) or report.outcome == "failed":
         return False
-    return replace(report, findings=(finding,)).fails(_threshold(report)) or (
+    return evolve(report, findings=(finding,)).fails(_threshold(report)) or (
         not report.fails(_threshold(report)) and finding in Parts.of(report).findings
     )
 

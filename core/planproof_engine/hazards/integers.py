@@ -10,7 +10,6 @@ import decimal
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
@@ -34,6 +33,7 @@ from planproof_engine.hazards.suspicion import (
     subject,
 )
 from planproof_engine.logical.nodes import Aggregate, Project
+from planproof_engine.records import evolve
 
 NARROWED = "PP126"
 _FLOATING = (dt.FLOAT, dt.DOUBLE)
@@ -205,7 +205,7 @@ def _suspect_wrapping(
         return
     if not definitions.computes(call) or (fits.is_beyond and not always):
         return  # Whether any row takes the branch is not known.
-    fits = replace(fits, surely=call.span in definitions.sure)
+    fits = evolve(fits, surely=call.span in definitions.sure)
     name, kind = pretty(call), call.type.simple
     message = f"{subject(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = find_place_in_rows(call) if apart else None

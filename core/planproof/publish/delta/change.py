@@ -8,7 +8,6 @@ it. What SQL reads under its name is the table as it will be. To make and read o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
@@ -24,7 +23,7 @@ from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import Refused, column_list, database_root
 from planproof.session import SparkFailure, decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState
-from planproof_engine import ColumnNames, PhysicalSchema
+from planproof_engine import ColumnNames, PhysicalSchema, evolve
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 _APART = {"spark.databricks.delta.autoCompact.enabled": "false"}
@@ -57,7 +56,7 @@ def _merge_schemas(job: Job) -> Job:
     options, is_merge = job.model.options, job.model.incremental_strategy == "merge"
     if not is_merge or not _merges_schemas(job) or options.get("on_schema_change") not in (None, "ignore"):
         return job
-    return replace(job, model=replace(job.model, options={**options, "on_schema_change": "append_new_columns"}))
+    return evolve(job, model=evolve(job.model, options={**options, "on_schema_change": "append_new_columns"}))
 
 
 def _merges_schemas(job: Job) -> bool:
@@ -138,7 +137,7 @@ class Change:
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(replace(job, examined=counted), publication, StagedVersion(job, publication), says_types=False)
+        audit(evolve(job, examined=counted), publication, StagedVersion(job, publication), says_types=False)
 
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

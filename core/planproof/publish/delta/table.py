@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from planproof.contract import Model
@@ -22,7 +21,7 @@ from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join
 from planproof.session import decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState, NewTable
-from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal, quote_parts
+from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, evolve, quote_literal, quote_parts
 
 
 class Replacement:
@@ -58,7 +57,7 @@ class Replacement:
             planes = publication.planes or job.session.add_plans(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
         staged = StagedVersion(job, publication)
-        audit(replace(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
+        audit(evolve(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
 
     def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

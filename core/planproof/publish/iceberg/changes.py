@@ -6,8 +6,6 @@ of single rows is counted over the files that this change added.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.judge.draft import Effect
 from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
@@ -24,7 +22,7 @@ from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import Refused
 from planproof.session import Changing
-from planproof_engine import PhysicalSchema
+from planproof_engine import PhysicalSchema, evolve
 
 
 class Change:
@@ -72,7 +70,7 @@ class Change:
 
     def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = drop_declared_lengths(job.examined)
-        counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
+        counted = evolve(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
         written = read(counted, publication, relax_schema(publication.transaction.schema()), says_types=False)
         staged = StagedVersion(job, publication)
         facts = logged_change.drop_rows_rewritten(job, written)

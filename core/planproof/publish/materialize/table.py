@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.contract import Model
 from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import audit_files
@@ -12,7 +10,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
 from planproof.publish.transaction.places import is_moved
 from planproof.session import StoredTable
-from planproof_engine import PhysicalSchema
+from planproof_engine import PhysicalSchema, evolve
 
 
 class Table:
@@ -45,7 +43,7 @@ class Table:
             job.draft.mark_enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
         promised = planes.optimized or planes.analyzed
-        audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
+        audit_files(evolve(job, examined=examined), publication, promised, flags=planes.optimized is not None)
 
     def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised

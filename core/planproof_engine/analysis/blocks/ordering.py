@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
@@ -212,7 +212,7 @@ class _Clause:
             # A name is no session variable where the input of the block has it.
             bare = evolve(block, ctx=evolve(block.ctx, env=evolve(block.ctx.env, variables={})))
             with suppress(AnalysisError):
-                return replace(self, block=bare, env=evolve(self.env, variables={}))._bind_key(node, out_of_reach)
+                return evolve(self, block=bare, env=evolve(self.env, variables={}))._bind_key(node, out_of_reach)
         try:
             return self._bind_key(node, out_of_reach)
         except AnalysisError as error:

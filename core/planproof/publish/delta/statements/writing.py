@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planproof.judge.planes import examine_plans
@@ -22,7 +22,7 @@ from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import Refused, column_list
 from planproof.session import SparkFailure
 from planproof.session.delta.statements import DeltaStatements
-from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
+from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, evolve, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
 
 _MODE = "delta.columnMapping.mode"
@@ -75,7 +75,7 @@ class Replacement:
         if not job.after_quarantine:  # The plan of the rest is planproof's own.
             examined = examine_plans(job.draft, job.session, examined, job.session.add_plans(examined.runs))
         staged = StagedRows(job, publication)
-        audit(replace(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
+        audit(evolve(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
 
     def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
         assert publication.published is not None
@@ -121,7 +121,7 @@ class Change:
     def stage(self, job: Job, publication: StatementPublication) -> str:
         change, base = self.evolution, publication.base
         assert change is not None
-        fed = replace(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
+        fed = evolve(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
         publication.commits = lambda: write(fed, publication.target, change.after)
         publication.prepares = _add_columns(publication.target, change)
         publication.operations = ("MERGE",) if job.model.incremental_strategy == "merge" else ("WRITE",)
@@ -143,7 +143,7 @@ class Change:
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(replace(job, examined=counted), publication, StagedRows(job, publication), says_types=False)
+        audit(evolve(job, examined=counted), publication, StagedRows(job, publication), says_types=False)
 
     def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
         assert publication.published is not None
