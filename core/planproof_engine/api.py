@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query, bind_whole
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.expressions.calls import find_unresolved_routine
 from planproof_engine.analysis.growth import Growth, refuse_long_names
 from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one

@@ -11,7 +11,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 
 if TYPE_CHECKING:
-    from planproof_engine.analysis.context import Environment
+    from planproof_engine.analysis.expressions import Environment
     from planproof_engine.api import LogicalPlan
 
 

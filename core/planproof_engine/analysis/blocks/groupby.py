@@ -11,9 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.literals import is_position
+from planproof_engine.analysis.expressions import Aliases, Context, bind, is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group

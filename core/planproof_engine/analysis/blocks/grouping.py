@@ -17,7 +17,7 @@ from planproof_engine.analysis.blocks.aggregated import (
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, columns_outside, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.rounds import rename_item
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
-from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions import generators
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Aliases, Context, bind, generators
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.analysis.growth import refuse_long
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star

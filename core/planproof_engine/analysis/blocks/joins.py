@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope

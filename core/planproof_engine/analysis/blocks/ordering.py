@@ -16,13 +16,11 @@ from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.blocks.select import Block
-from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
+from planproof_engine.analysis.expressions import Aliases, Context, Environment, Scope, bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key

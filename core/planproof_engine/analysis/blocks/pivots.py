@@ -8,10 +8,8 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, call, make_unresolved_error
 from planproof_engine.analysis.expressions.moments import date, is_date
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, holds_window, refuse_window_within
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.conf import Conf

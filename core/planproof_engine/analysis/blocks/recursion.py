@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
-from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.expressions import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.logical import nodes as p

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr import transform_up

@@ -14,10 +14,7 @@ from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggreg
 from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
 from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, reads_table, waits
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import timewindows
-from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, timewindows
 from planproof_engine.analysis.names.stars import refuse_counted_star
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import (

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import list_names
 from planproof_engine.expr import Call, Cast, Category, Column, Expr, Lambda, Literal, Outer, fresh_id, transform_down

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import modifiers, windows
+from planproof_engine.analysis.expressions import Context, Environment, modifiers, windows
 from planproof_engine.analysis.expressions.arithmetic import bind_try
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, bind_member, call
 from planproof_engine.analysis.expressions.constants import function_name

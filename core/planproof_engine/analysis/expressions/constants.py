@@ -6,8 +6,7 @@ import re
 from decimal import Decimal as Number
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.literals import format_decimal
 from planproof_engine.expr import Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable, drop_alias
 from planproof_engine.functions.bind import cast_unless_same

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import holds_aggregate, refuse_nested_generator, why_refused

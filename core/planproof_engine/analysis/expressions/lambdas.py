@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.modifiers import Argument
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.expr import Expr, Lambda, LambdaOf, Literal, Signature, Variable, fresh_id

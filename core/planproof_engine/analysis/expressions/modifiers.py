@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.refusals.checks import holds_window, nests_aggregate
 from planproof_engine.expr import Call, Cast, Category, Expr, Signature, Sort, Subquery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows

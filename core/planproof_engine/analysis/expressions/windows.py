@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_over_rows
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.constants import fold
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key, refuse_spread_key
 from planproof_engine.expr import Call, Category, Expr, Frame, Signature, Sort, Window

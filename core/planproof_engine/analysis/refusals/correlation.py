@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.refusals.checks import WINDOW, contents
 from planproof_engine.expr import Call, Cast, Category, Column, Expr, Literal, Outer, conjuncts
 from planproof_engine.expr.pretty import outer_references, pretty

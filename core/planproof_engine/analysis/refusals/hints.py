@@ -9,8 +9,7 @@ import re
 from collections.abc import Container
 from typing import TypeGuard
 
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
+from planproof_engine.analysis.expressions import Context, Environment, bind, make_unresolved_error
 from planproof_engine.expr import Column
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q

@@ -11,10 +11,8 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import find_row, make_unknown_variable, make_variable, text_of
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.files import count_sources
 from planproof_engine.analysis.script import tables
 from planproof_engine.analysis.script.immediate import execute

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
