@@ -34,6 +34,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "planproof_engine": (
         ("budget", "records", "zone"),
         ("codes", "conf", "depth", "origin", "quoting"),
+        ("ground",),
         ("finding", "types"),
         ("schema",),
         ("catalog", "claim", "expr"),

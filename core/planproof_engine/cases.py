@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import SPARKS, Conf, UnknownSpark
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 
 if TYPE_CHECKING:
     from planproof_engine.analysis.expressions import Environment

@@ -15,7 +15,7 @@ from planproof_engine import types as dt
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Column, Expr, Plan, Span, Subquery, fresh_id, handed_on
-from planproof_engine.records import record
+from planproof_engine.ground import record
 
 
 class OverChild(Expr):

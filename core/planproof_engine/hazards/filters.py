@@ -8,9 +8,9 @@ from planproof_engine import types as dt
 from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import record
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
-from planproof_engine.records import record
 
 
 class Differs(Exception):

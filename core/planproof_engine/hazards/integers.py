@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Magnitude
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.hazards.definitions import Definitions, walk_branches
 from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.suspicion import (
@@ -33,7 +33,6 @@ from planproof_engine.hazards.suspicion import (
     subject,
 )
 from planproof_engine.logical.nodes import Aggregate, Project
-from planproof_engine.records import evolve
 
 NARROWED = "PP126"
 _FLOATING = (dt.FLOAT, dt.DOUBLE)

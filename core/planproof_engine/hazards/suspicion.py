@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from planproof_engine.expr import Call, Category, Expr, Lambda, LateralReference, Span, Variable, Window
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import evolve, record
+from planproof_engine.ground import evolve, record
 
 Find = Callable[[str, str], "tuple[int, int] | None"]
 """Between which numbers the values of a relation's column lie, None where nobody knows."""

@@ -7,8 +7,8 @@ from functools import partial
 
 from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery, rebuild, transform_up
 from planproof_engine.expr.parts import change_each, change_parts
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 
 Rewriting = Callable[[Expr], Expr]
 

@@ -12,8 +12,8 @@ from dataclasses import field
 from typing import Any
 
 from planproof_engine.expr import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
+from planproof_engine.ground import evolve, record
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve, record
 
 Key = frozenset[int]
 MOST_KEYS = 16

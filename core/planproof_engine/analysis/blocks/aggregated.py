@@ -21,8 +21,8 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.expr import transform_down, transform_up
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.functions.replaced import is_made_anew
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -19,7 +19,7 @@ from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Va
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.tree import transform_up
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -27,9 +27,8 @@ from planproof_engine.analysis.script.flags import is_of_routine, list_late_keys
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, Many
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import AnalysisError, evolve, record
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

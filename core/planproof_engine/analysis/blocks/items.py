@@ -21,9 +21,8 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.expr import transform_up
 from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

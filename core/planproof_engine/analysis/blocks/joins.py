@@ -19,9 +19,8 @@ from planproof_engine.analysis.refusals.earlier import CHECKED
 from planproof_engine.expr import Alias, Call, Column, Expr, Mismatch, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
 Side = tuple[p.Plan, Scope]

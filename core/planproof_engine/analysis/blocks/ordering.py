@@ -27,9 +27,8 @@ from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
 from planproof_engine.expr import Call, Category, Column, Expr, Sort, column_of
 from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Ordered, Plan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -31,9 +31,8 @@ from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Call, Category, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -24,9 +24,8 @@ from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
 from planproof_engine.expr import Column, Span, fresh_id
 from planproof_engine.expr.pretty import outer_references, refuse_nameless
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

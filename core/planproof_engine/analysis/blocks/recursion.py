@@ -10,8 +10,8 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof_engine.expr import Column, fresh_id
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.coercion import find_wider, merge_union_types

@@ -35,9 +35,8 @@ from planproof_engine.catalog import UNKNOWN, split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.failing import is_no_value
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.casts import can_cast

@@ -31,9 +31,8 @@ from planproof_engine.analysis.script.flags import is_of_routine, loosen_block
 from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.line import is_foldable
+from planproof_engine.ground import AnalysisError, Unknown, evolve, record
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -16,9 +16,8 @@ from planproof_engine.expr import Call, Cast, Category, Column, Expr, Lambda, Li
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical.nodes import Values
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.coercion import find_wider_without_strings

@@ -30,8 +30,7 @@ from planproof_engine.functions.bind import (
     make_input_mismatch,
 )
 from planproof_engine.functions.names import OF_BOOLEANS
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types.kinds import ANY_STRING

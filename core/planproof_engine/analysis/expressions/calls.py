@@ -25,8 +25,7 @@ from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import list_names
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

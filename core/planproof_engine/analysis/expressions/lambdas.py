@@ -14,7 +14,7 @@ from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.expr import Expr, Lambda, LambdaOf, Literal, Signature, Variable, fresh_id
 from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 
 

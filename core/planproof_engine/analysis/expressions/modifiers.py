@@ -15,7 +15,7 @@ from planproof_engine.analysis.refusals.checks import holds_window, nests_aggreg
 from planproof_engine.expr import Call, Cast, Category, Expr, Signature, Sort, Subquery
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import UNSTATED
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 
 Argument = q.Node | Expr

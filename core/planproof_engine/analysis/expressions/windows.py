@@ -14,7 +14,7 @@ from planproof_engine.expr import Call, Category, Expr, Frame, Signature, Sort, 
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import is_foldable
-from planproof_engine.records import record
+from planproof_engine.ground import record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, is_position, make_ambiguous_error
 from planproof_engine.expr import Category
+from planproof_engine.ground import AnalysisError, Unknown
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -17,9 +17,8 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lam
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.replaced import is_made_anew
+from planproof_engine.ground import Unknown, evolve
 from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
 
 
 def is_of_routine(expr: Expr, env: Environment) -> bool:

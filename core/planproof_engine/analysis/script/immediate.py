@@ -10,8 +10,7 @@ from planproof_engine.analysis.expressions.constants import fold, literal_sql, t
 from planproof_engine.expr import Alias, Call, Cast, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
 from planproof_engine.functions.names import OF_PARAMETERS
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.edits import replace_markers

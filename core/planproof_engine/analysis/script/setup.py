@@ -19,13 +19,11 @@ from planproof_engine.analysis.script.immediate import execute
 from planproof_engine.analysis.script.routines import declare
 from planproof_engine.analysis.script.views import View, find_broken
 from planproof_engine.catalog import UNKNOWN, Catalog, Relation, join_name, split_name
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
 from planproof_engine.expr.pretty import refuse_nameless
 from planproof_engine.functions.registry import Registry, functions_of
+from planproof_engine.ground import AnalysisError, Conf, Unknown, evolve
 from planproof_engine.logical.nodes import Plan, Scan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q

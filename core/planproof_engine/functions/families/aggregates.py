@@ -11,7 +11,6 @@ from decimal import Decimal as Number
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional, TypeRule,
 )
@@ -23,8 +22,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_at, array_of, at_once, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines,
     lit, must, not_null, prints_first, type_of, uncast, wants,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import (
     ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, FIRST, Adjust, Args, Coerce, Many, Mismatch, NullRule, Optional, where,
 )
@@ -23,8 +22,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_at, array_of, at_once, cast_implicitly, check_inputs, check_keys, element, fn, foldable,
     is_foldable, lines, lit, map_at, merge_types, must, prints, text_of, type_of,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_implicit, find_tightest, find_wider_without_strings, merge_flags
 from planproof_engine.types.kinds import (
     ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, INTEGRAL, ArrayOf, Kind, OneOf, is_datetime, is_orderable,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import (
     UNPRINTED, Alias, Call, Column, Expr, GetField, GetFieldOfElements, LateralReference, Literal, Outer, Variable,
@@ -18,8 +17,7 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import (
     Pretty, Table, check_keys, fn, is_foldable, is_null, lines, merge_types, type_of,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.kinds import ANY
 
 def _array_type(args: Args, conf: Conf) -> dt.DataType:

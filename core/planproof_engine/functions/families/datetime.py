@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, Magnitude
@@ -20,7 +19,7 @@ from planproof_engine.functions.families.line import (
     Table, cast_implicitly, check_inputs, checks, fn, foldable, implicit, is_foldable, lines, lit, not_null,
     null_where_it_fails, prints, type_of,
 )
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.kinds import (
     ANY, ANY_MOMENT, ANY_NANOS, ANY_STRING, ANY_TIME, ANY_TIMESTAMP, DAY_TIME, DECIMAL, INTEGRAL, NUMERIC, Expected,
     Kind, OneOf,

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, VOLATILE, Elements
@@ -17,7 +16,7 @@ from planproof_engine.functions.bind import cast, cast_unless_same, make_input_m
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.line import Table, array_at, fn, is_foldable, lines, must, uncast
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch, Signature, Variables, where
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
@@ -14,7 +13,7 @@ from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.families.line import (
     Table, array_at, array_of, check_keys, fn, lines, map_at, must, type_of,
 )
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, EVERY, NEVER, Args, Category, Coerce, Many, Mismatch, Optional,
 )
@@ -24,8 +23,7 @@ from planproof_engine.functions.families.line import (
     one_type, orderable, print_by_name, prove_null_for_null, text_of, type_of, uncast,
 )
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import bound_decimal, find_wider_without_strings
 from planproof_engine.types.kinds import (
     ANY, ANY_STRING, DAY_TIME, DECIMAL, INTEGRAL, NUMERIC, YEAR_MONTH, Expected, OneOf,

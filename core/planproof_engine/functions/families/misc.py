@@ -10,7 +10,6 @@ import re
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, VOLATILE, Evaluates, Magnitude
@@ -22,8 +21,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, cast_implicitly, check_inputs, fn, foldable, is_foldable, lines, lit, must, prints, uncast,
 )
 from planproof_engine.functions.families.operators import comparable_operands
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.casts import NUMERIC_PRECEDENCE
 from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 

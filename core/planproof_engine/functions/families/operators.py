@@ -11,7 +11,6 @@ from math import ceil, floor
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch, NullRule, Optional,
 )
@@ -29,8 +28,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, binary, cast_implicitly, check_inputs, checks, fn, lines, lit, merge_types, merged_type, must,
     one_type, prints, type_of, wants,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, OneOf, is_orderable
 

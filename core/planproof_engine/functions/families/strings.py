@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, NEVER, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Magnitude
@@ -20,8 +19,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_of, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines, lit, merge_types,
     must, one_type, prove_null_for_null, type_of,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf

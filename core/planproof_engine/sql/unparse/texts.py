@@ -10,9 +10,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from planproof_engine.expr import Column, Expr
+from planproof_engine.ground import Unknown, quote_name
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import Unknown
-from planproof_engine.quoting import quote_name
 from planproof_engine.sql.keywords import KEYWORDS
 
 Writer = Callable[[Any], str]
