@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from dbt_planproof.compiler import DBT
-from planproof.project.manifest import ProjectNode
+from planproof.project import ProjectNode
 from planproof.project.request import Progress, Request, is_lasting
 from planproof.report import Report
 from planproof.session import Session

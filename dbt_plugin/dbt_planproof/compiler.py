@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dbt_planproof.selectors import find_selector, list_parts, refuse_outside
+from planproof.project import load_own
 from planproof.project.compiler import Compiler, Selection
-from planproof.project.contracts import load_own
 from planproof.project.profile import load_profiles
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.project.target_folder import target_folder

@@ -21,8 +21,8 @@ from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, ThisThread,
 from dbt_planproof.trials import Trials
 from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
+from planproof.project import ProjectError
 from planproof.project.compiled import Promises, relocate
-from planproof.project.reads import ProjectError
 from planproof.report import Details, Report
 from planproof.report.parts import join_lines, neutralize, would_stop
 from planproof_engine import Finding, Verdict, drop_terminators, evolve

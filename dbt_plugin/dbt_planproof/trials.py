@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, names_of, parents_of, read_flags, run_test, test_result
 from planproof.own_errors import describe, place_of
-from planproof.project.reads import ProjectError
+from planproof.project import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, parse_question

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import click
 
 from planproof.cli import options, output
-from planproof.project.location import ProjectLocation
+from planproof.project import ProjectLocation
 from planproof.report import neutralize, run_report
 
 

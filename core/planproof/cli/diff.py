@@ -19,10 +19,8 @@ from rich.table import Table
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.cache import Cache
+from planproof.project import Cache, ProjectError, read_project
 from planproof.project.diff import BREAKING, MOST_NAMED, Comparison, SchemaChange, compare_projects, report_changes
-from planproof.project.manifest import read_project
-from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
 from planproof.project.schedule import count_cores
 from planproof.report import Report, format_count, join_lines, neutralize, neutralize_json, run_report

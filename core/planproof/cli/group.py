@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from planproof.contract import ContractError
-from planproof.project.reads import ProjectError
+from planproof.project import ProjectError
 from planproof.settings import SettingsError
 
 COMMANDS = ("check", "run", "audit", "explain", "infer", "freeze", "diff", "recover", "clean", "lsp", "derive")

@@ -10,9 +10,8 @@ import click
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
+from planproof.project import ProjectError, ProjectLocation
 from planproof.project.infer import group_by_file, infer_project
-from planproof.project.location import ProjectLocation
-from planproof.project.reads import ProjectError
 from planproof.report import join_lines, neutralize, neutralize_json
 from planproof_engine import evolve
 

@@ -11,8 +11,7 @@ from typing import IO, cast
 import click
 from rich.console import Console
 
-from planproof.project.manifest import Project
-from planproof.project.reads import ProjectError
+from planproof.project import Project, ProjectError
 from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
 from planproof.report import RunReport, neutralize

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
+from planproof.project import ProjectNode
 from planproof.project.infer import group_by_file, infer_node
-from planproof.project.manifest import ProjectNode
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular
 from planproof.report import join_lines, neutralize

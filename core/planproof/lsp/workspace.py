@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.interpreter import python_command, python_environment
 from planproof.lsp.texts import Kept, Lines, compare_lines, move_line, resplice
-from planproof.project.cache import Cache
+from planproof.project import Cache, Project, ProjectLocation, ProjectNode, read_frozen
 from planproof.project.compiled import TemplateMap, read_template
-from planproof.project.location import ProjectLocation
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import LARGEST, is_within
 from planproof.project.schedule import Schedule
-from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
 from planproof.report import Report

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import Contract
+from planproof.project import Project, ProjectNode, contract_of, settings_of
 from planproof.project.compiled import Promises
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of, settings_of
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.selection import select_models, split_guarded
 from planproof.report import Details, Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectNode
 from planproof.publish.data_tests.trial import DataTest, StagedRows, Tests, run_tests
 from planproof.report import DataTestResult
 

@@ -16,13 +16,10 @@ from planproof import own_errors
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
-from planproof.project.cache import Cache
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of
+from planproof.project import Cache, Frozen, Project, ProjectNode, contract_of, read_frozen
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
-from planproof.project.sources import Frozen, read_frozen
 from planproof.report import Details, Report, format_count
 from planproof.report.folding import list_names
 from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, evolve, join_path, record, split_name

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectError, ProjectNode, read_frozen
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError
-from planproof.project.sources import read_frozen
 from planproof_engine import AnalysisError, Conf, Unknown, deeply, record
 from planproof_engine.plans import Expr, References
 from planproof_engine.schema import LogicalField

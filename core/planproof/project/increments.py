@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from planproof.project import Project, ProjectError, ProjectNode
 from planproof.project.lookup import parts_of
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import split_columns
-from planproof.project.reads import ProjectError
 from planproof_engine import Finding, LogicalPlan, deeply, evolve
 from planproof_engine.hazards import Written, make_unproved, suspected_batches
 from planproof_engine.hazards import suspected_increments as suspected

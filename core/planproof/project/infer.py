@@ -13,14 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
-from planproof.project.contracts import load_own
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectError, ProjectNode, load_own, read_frozen
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError
 from planproof.project.selection import select_models, split_compiled
-from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.regular import real_path
 from planproof_engine import AnalysisError, Conf, OverBudget, Unknown, Verdict, bounded, record

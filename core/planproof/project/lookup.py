@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from planproof.project.manifest import Project, ProjectNode, read_project
+from planproof.project import Project, ProjectNode, read_project
 from planproof.project.reads import note_unrepeatable
 from planproof_engine import Catalog, Relation, RelationName, evolve, split_name
 

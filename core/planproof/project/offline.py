@@ -20,14 +20,13 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
+from planproof.project import Project, ProjectNode, settings_of
 from planproof.project import sources as schemas
 from planproof.project.behind import OverReach
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.reads import ProjectError, UnreadableContract

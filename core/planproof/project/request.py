@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
-from planproof.project.cache import Cache
+from planproof.project import Cache, ProjectLocation
 from planproof.project.compiler import Compiler
 from planproof.project.contracts import parse_contract, read_contract
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import reduce_collections
-from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.reads import ProjectError, note_reads
 from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Model
+from planproof.project import Project, ProjectError, ProjectNode
 from planproof.project.branches import Branch, find_branch
 from planproof.project.compiled import Promises, relocate
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.reads import ProjectError
 from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
 from planproof.project.statements import Around, Hook, grants_of, hooks_of, list_never_run
 from planproof.publish.transaction import Refused

@@ -19,7 +19,7 @@ from decimal import Decimal, InvalidOperation, Overflow
 from io import StringIO
 from pathlib import Path
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectNode
 from planproof.project.nodes import read_mapping
 from planproof.project.reads import ProjectError, is_file, package_folder, read_within
 from planproof.publish.transaction.names import refuse_unspeakable

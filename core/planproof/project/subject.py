@@ -5,8 +5,7 @@ from __future__ import annotations
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
-from planproof.project.manifest import ProjectNode
-from planproof.project.nodes import contract_of
+from planproof.project import ProjectNode, contract_of
 from planproof.project.reads import UnreadableContract
 from planproof.report import Report
 from planproof_engine import Conf, Finding, OverBudget, Verdict, evolve, record

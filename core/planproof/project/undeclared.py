@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from planproof.judge.doubts import Incomplete
-from planproof.project.manifest import ProjectNode
+from planproof.project import ProjectNode
 from planproof_engine import AnalysisError, Catalog, Conf, Relation, Unknown, evolve, record
 from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
 from planproof_engine.texts import list_mentioned_names, read_head

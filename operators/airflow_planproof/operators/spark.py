@@ -14,7 +14,7 @@ from airflow_planproof.work import Interpreter, SparkWork
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.manifest import ProjectNode
+    from planproof.project import ProjectNode
     from planproof.project.request import Request
     from planproof.report import Report
     from planproof.session import Session
