@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planproof.publish.delta.audit import audit
+from planproof.publish.delta.audit import Audited, audit_change
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.delta.table import list_partitions
 from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
+from planproof.publish.materialize.incremental import overwrites_partitions, plan_change
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
@@ -63,7 +63,7 @@ def _merges_schemas(job: Job) -> bool:
     return str(job.session.setting(_MERGES_SCHEMAS)).lower() == "true"
 
 
-class Change:
+class Change(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model."""
 
     def __init__(self, tables: DeltaTables) -> None:
@@ -136,12 +136,7 @@ class Change:
             raise Refused(said) from failure
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(evolve(job, examined=counted), publication, StagedVersion(job, publication), says_types=False)
-
-    def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_change(job, publication, StagedVersion(job, publication))
 
 
 def _write_apart(job: Job, staging: str, columns: PhysicalSchema) -> str:

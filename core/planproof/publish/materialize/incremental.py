@@ -52,9 +52,8 @@ class Increment:
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
     def audit(self, job: Job, publication: JournaledPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
         written = relax_schema(self.published_schema(job, publication))
-        audit_files(evolve(job, examined=counted), publication, written, flags=False)
+        audit_files(count_changed_values(job), publication, written, flags=False)
 
     def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         assert job.target is not None
@@ -135,7 +134,12 @@ def _find_too_long(job: Job) -> bool:
     return any(facts.too_long.values())
 
 
-def list_changed_values(job: Job) -> list[Check]:
+def count_changed_values(job: Job) -> Job:
+    """The job, whose counts tell of values, too, that are stored as other ones."""
+    return evolve(job, examined=job.examined._replace(checks=(*job.examined.checks, *_list_changed_values(job))))
+
+
+def _list_changed_values(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones: of all rows, once."""
     if job.after_quarantine:
         return []

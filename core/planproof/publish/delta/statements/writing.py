@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planproof.judge.planes import examine_plans
-from planproof.publish.delta.audit import audit
+from planproof.publish.delta.audit import Audited, audit_change, audit_whole
 from planproof.publish.delta.change import begin_change
 from planproof.publish.delta.refusals import describe_forbidden_row, refuse_replacement
 from planproof.publish.delta.statements.left import LEFT
 from planproof.publish.delta.statements.publication import AFTER, StatementPublication, find_home
 from planproof.publish.delta.table import describe_table, find_place, list_partitions
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions
+from planproof.publish.materialize.incremental import overwrites_partitions
 from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
@@ -22,7 +21,7 @@ from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import Refused, column_list
 from planproof.session import SparkFailure
 from planproof.session.delta.statements import DeltaStatements
-from planproof_engine import ColumnNames, PhysicalSchema, drop_terminators, evolve, quote_literal, quote_parts
+from planproof_engine import ColumnNames, drop_terminators, evolve, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
 
 _MODE = "delta.columnMapping.mode"
@@ -36,7 +35,7 @@ class StagedRows(StagedVersion):
         return self.publication.new_rows()
 
 
-class Replacement:
+class Replacement(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a whole table: the statement is a `create or
     replace`, and a plain `create` where there is no table."""
 
@@ -71,15 +70,7 @@ class Replacement:
         return _stage_rows(job, publication, list_partitions(job.model), str(properties.get(_MODE, "none")))
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
-        examined = job.examined
-        if not job.after_quarantine:  # The plan of the rest is planproof's own.
-            examined = examine_plans(job.draft, job.session, examined, job.session.add_plans(examined.runs))
-        staged = StagedRows(job, publication)
-        audit(evolve(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
-
-    def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_whole(job, publication, StagedRows(job, publication))
 
 
 _OPTIONS = {
@@ -99,7 +90,7 @@ def _refuse_options(job: Job) -> None:
 
 
 @dataclass
-class Change:
+class Change(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model: its own
     INSERT or MERGE, fed with the staged rows."""
 
@@ -142,12 +133,7 @@ class Change:
             publication.after = _add_kept_rows(job, publication, change, strategy == "insert_overwrite")
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(evolve(job, examined=counted), publication, StagedRows(job, publication), says_types=False)
-
-    def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_change(job, publication, StagedRows(job, publication))
 
 
 def _stage_rows(job: Job, publication: StatementPublication, partition_by: tuple[str, ...], mode: str) -> str:
