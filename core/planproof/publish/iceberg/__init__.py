@@ -129,6 +129,3 @@ class OnBranches(_Committed):
             )
             for branch in self._branches.list_branches(name)
         ]
-
-
-__all__ = ["Iceberg", "OnBranches"]

@@ -32,8 +32,8 @@ class NotedQuarantine(ABC, Generic[C]):
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    @abstractmethod
-    def find(self, name: str) -> StoredTable | None: ...
+    def find(self, name: str) -> StoredTable | None:
+        return self._session.registered_table(name)
 
     @abstractmethod
     def write(self, bad: BadRows, job: Job, publication: C) -> None: ...
