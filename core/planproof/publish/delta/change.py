@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planproof.publish.delta import refusals
 from planproof.publish.delta.audit import Audited, audit_change
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.delta.table import list_partitions
 from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
@@ -40,7 +40,7 @@ def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, 
     if target.format != "delta" or target.location is None:
         raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
     base = find_state(decode_uri(target.location))
-    refuse_change(job, base)
+    refusals.refuse_change(job, base)
     held = ColumnNames(base.partition_by)
     logged_change.refuse_other_partitions(job, [c for c in list_partitions(model) if c not in held], base.partition_by)
     change = plan_change(job, "planproof adds columns to a Delta table")
@@ -93,24 +93,25 @@ class Change(Audited):
         try:
             held = None if change.columns else self._hold(job, publication, change.after)
         except SparkFailure as failure:
-            forbidden = describe_forbidden_row(job, failure)
+            forbidden = refusals.describe_forbidden_row(job, failure)
             if forbidden is None:
                 raise
         if held is not None:
             return held
-        refuse_clone(job, publication.base, forbidden)
+        refusals.refuse_clone(job, publication.base, forbidden)
         publication.staged.clone()
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         try:
             return _write_apart(job, staging, change.after)
         except SparkFailure as failure:
-            publication.forbidden = describe_forbidden_row(job, failure)
+            publication.forbidden = refusals.describe_forbidden_row(job, failure)
             if publication.forbidden is None:
                 raise
-            if not drop_own_terms(job, publication.staged):
+            if not refusals.drop_own_terms(job, publication.staged):
                 raise Refused(publication.forbidden) from failure
-        return self._write_loosened(job, publication, change.after)
+        with refusals.refused_rows(job):
+            return _write_apart(job, staging, change.after)
 
     def _hold(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str | None:
         """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
@@ -124,16 +125,6 @@ class Change(Audited):
         by_partition = overwrites_partitions(job, publication.base.partition_by)
         publication.overwrites = "partitions" if by_partition else "all"
         return logged_change.insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
-
-    def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
-        """What the table forbids, and not the contract, fails this too."""
-        try:
-            return _write_apart(job, publication.entry.staging, columns)
-        except SparkFailure as failure:
-            said = describe_forbidden_row(job, failure)
-            if said is None:
-                raise
-            raise Refused(said) from failure
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         audit_change(job, publication, StagedVersion(job, publication))

@@ -5,6 +5,8 @@ NOT NULL and CHECK: Delta fails the write at the first row that breaks one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from planproof.publish.audit.constraints import list_declared
 from planproof.publish.delta.actions import normalize_scheme
@@ -103,6 +105,18 @@ def describe_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
         f"{job.model.name} has a term of its own that a new row breaks, and Delta takes no such row: {said}. Nothing "
         f"was published. {way}"
     )
+
+
+@contextmanager
+def refused_rows(job: Job) -> Iterator[None]:
+    """Raises `Refused` for a row that the table by itself forbids, and not the contract."""
+    try:
+        yield
+    except SparkFailure as failure:
+        said = describe_forbidden_row(job, failure)
+        if said is None:
+            raise
+        raise Refused(said) from failure
 
 
 def drop_own_terms(job: Job, staged: StagedTable) -> bool:

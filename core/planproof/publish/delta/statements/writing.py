@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.publish.delta.audit import Audited, audit_change, audit_whole
 from planproof.publish.delta.change import begin_change
-from planproof.publish.delta.refusals import describe_forbidden_row, refuse_replacement
+from planproof.publish.delta.refusals import refuse_replacement, refused_rows
 from planproof.publish.delta.statements.left import LEFT
 from planproof.publish.delta.statements.publication import AFTER, StatementPublication, find_home
 from planproof.publish.delta.table import describe_table, find_place, list_partitions
@@ -18,8 +18,8 @@ from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
+from planproof.publish.staged_write import unite_rows
 from planproof.publish.transaction import Refused, column_list
-from planproof.session import SparkFailure
 from planproof.session.delta.statements import DeltaStatements
 from planproof_engine import ColumnNames, drop_terminators, evolve, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
@@ -176,17 +176,9 @@ def _find_partitions(job: Job, publication: StatementPublication) -> tuple[str, 
 def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolution, by_partition: bool) -> str:
     """The new rows with those that stay, of the version that the publish began on."""
     assert job.target is not None
-    old = [quote_parts((name,)) for name in job.target.schema.names]
-    new = [(quote_parts((name,)), kind) for name, kind in change.columns]
-    kept = [*old, *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in new)]
-    added = [*old, *(name for name, _ in new)]
     before = f"{publication.target} VERSION AS OF {publication.base.version}"
-    rows = f"SELECT {', '.join(kept)} FROM {before} AS old"
-    if by_partition:
-        columns = publication.base.partition_by
-        same = " AND ".join(f"old.{quote_parts((c,))} <=> new.{quote_parts((c,))}" for c in columns)
-        rows += f" LEFT ANTI JOIN {publication.rows} AS new ON {same}"
-    return f"({rows} UNION ALL SELECT {', '.join(added)} FROM {publication.rows})"
+    replaced = publication.base.partition_by if by_partition else ()
+    return unite_rows(before, publication.rows, job.target.schema.names, change.columns, replaced)
 
 
 def _is_stored_otherwise(job: Job) -> bool:
@@ -200,14 +192,8 @@ def _write_a_copy(job: Job, publication: StatementPublication, change: Evolution
     copy = quote_parts(("delta", publication.folder + AFTER))
     version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
-    try:
-        with publication.ask():
-            for statement in _add_columns(copy, change):
-                job.session.rows(statement)
-            write(job, copy, change.after)
-    except SparkFailure as failure:
-        said = describe_forbidden_row(job, failure)
-        if said is None:
-            raise
-        raise Refused(said) from failure
+    with refused_rows(job), publication.ask():
+        for statement in _add_columns(copy, change):
+            job.session.rows(statement)
+        write(job, copy, change.after)
     return copy
