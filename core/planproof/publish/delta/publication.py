@@ -18,12 +18,12 @@ from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
-from planproof.publish.transaction import STATES, Ending, Owner, Target, database_root
+from planproof.publish.transaction import STATES, Ending, Target, database_root
 from planproof.publish.transaction.names import Refused, join
 from planproof.session import Moved, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof_engine import PhysicalSchema, by_name, quote_parts
+from planproof_engine import PhysicalSchema, by_name, evolve, quote_parts
 from planproof_engine.types import DATE, String, is_integral
 
 Overwritten = Literal["all", "partitions"]
@@ -50,18 +50,8 @@ class DeltaPublication(WrittenTable):
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)
-        note = Note(
-            job.model.name,
-            target,
-            names.slug,
-            strategy,
-            Owner.here(names.stamp),
-            base.version < 0,
-            base.location,
-            self.staged.location,
-            format="delta",
-            base=base.version,
-        )
+        note = Note.begin(names, job.model.name, strategy, base.location, base.version < 0)
+        note = evolve(note, folder=self.staged.location, format="delta", base=base.version)
         super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = self.needs_rows_after = looks_at_all(job)
         self.reads = True
