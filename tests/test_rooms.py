@@ -34,6 +34,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "planproof_engine": (
         ("budget", "records", "zone"),
         ("codes", "conf", "depth", "origin", "quoting"),
+        ("ground",),
         ("finding", "types"),
         ("schema",),
         ("catalog", "claim", "expr"),
@@ -76,8 +77,6 @@ SURFACE = frozenset(
         "origin",
         "plans",
         "python_functions",
-        "quoting",
-        "records",
         "schema",
         "texts",
         "types",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planproof.cli.code_examples import EXAMPLES, Case, accept, render_case
 from planproof.judge.allowed import UNPUBLISHABLE
-from planproof_engine.finding import CODES, Code
+from planproof_engine.codes import CODES, Code
 
 FOLDER = Path(__file__).parents[1] / "docs" / "codes"
 _WIDTH = 100

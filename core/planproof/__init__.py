@@ -8,33 +8,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planproof.contract import Contract, Model
     from planproof.guard import Guard
-    from planproof.report.model import Report
+    from planproof.report import Report
     from planproof.settings import Settings
-    from planproof_engine import optimize, plan
-    from planproof_engine.catalog import Catalog
-    from planproof_engine.conf import Conf
-    from planproof_engine.finding import Finding, Verdict
-    from planproof_engine.origin import AnalysisError, Unknown
-    from planproof_engine.python_functions import Function
+    from planproof_engine import AnalysisError, Catalog, Conf, Finding, Function, Unknown, Verdict, optimize, plan
 
     __version__: str
 
-_HOMES = {
-    "AnalysisError": "planproof_engine.origin",
-    "Catalog": "planproof_engine.catalog",
-    "Conf": "planproof_engine.conf",
-    "Contract": "planproof.contract",
-    "Finding": "planproof_engine.finding",
-    "Function": "planproof_engine.functions.declared",
-    "Guard": "planproof.guard",
-    "Model": "planproof.contract",
-    "Report": "planproof.report.model",
-    "Settings": "planproof.settings",
-    "Unknown": "planproof_engine.origin",
-    "Verdict": "planproof_engine.finding",
-    "optimize": "planproof_engine.api",
-    "plan": "planproof_engine.api",
+_NAMES = {
+    "planproof.contract": ("Contract", "Model"),
+    "planproof.guard": ("Guard",),
+    "planproof.report": ("Report",),
+    "planproof.settings": ("Settings",),
+    "planproof_engine": (
+        *("AnalysisError", "Catalog", "Conf", "Finding", "Function", "Unknown", "Verdict", "optimize", "plan"),
+    ),
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "AnalysisError",

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.settings import Settings
-from planproof_engine.records import record
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
+from planproof_engine import ColumnNames, PhysicalField, PhysicalSchema, record
 from planproof_engine.types import DataType, from_json, parse_type
 
 CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")

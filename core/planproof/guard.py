@@ -8,7 +8,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import planproof.session
@@ -28,22 +28,15 @@ from planproof.publish.formats import format_of
 from planproof.publish.functions import Functions, find_broken_declaration
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.memory import Memory
-from planproof.publish.transaction import lock
+from planproof.publish.transaction import Lock, Names, Refused, database_root, lock
 from planproof.publish.transaction.journal import list_publishes
-from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import list_roots, recover, recover_held
 from planproof.publish.transaction.states import Stopped, tell
 from planproof.publish.undoing import tell_unseen
-from planproof.report.model import Report
-from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.store import store_of
+from planproof.report import Report
+from planproof.session import Moved, Session, SparkFailure, SparkPlanes, StoredTable, store_of
 from planproof.settings import Settings
-from planproof_engine import LogicalPlan, plan
-from planproof_engine.catalog import Catalog, RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Catalog, Finding, LogicalPlan, RelationName, Verdict, evolve, plan
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""
@@ -128,7 +121,7 @@ class Guard:
             except Moved as moved:
                 # The other writer's rows stay. The model was staged without them, and is staged anew.
                 replaces = replaces or moved.replaces
-                asked = replace(asked, moved=True)
+                asked = evolve(asked, moved=True)
             analyzed = None
         return self._report_work(model, self._give_way)
 
@@ -140,7 +133,7 @@ class Guard:
         def work(again: FitsByPlace | None, draft: Draft) -> Report:
             report = self._publish(asked, None, again, draft)
             stopped = report.outcome != "rejected" or draft.fails
-            return report if stopped else replace(report, outcome="checked")
+            return report if stopped else evolve(report, outcome="checked")
 
         try:
             return self._report_work(model, functools.partial(work, None))
@@ -410,4 +403,4 @@ def _tell_of_replaced(report: Report, replaces: bool) -> Report:
         f"another writer changed rows of {report.model} while its new rows were staged. They were staged anew, and "
         "replaced what that writer had left; an older version of the table holds it"
     )
-    return replace(report, findings=(*report.findings, Finding(Verdict.WARNING, "PP621", "catalog", message=message)))
+    return evolve(report, findings=(*report.findings, Finding(Verdict.WARNING, "PP621", "catalog", message=message)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from planproof_engine.records import record
+from planproof_engine import record
 
 _PERCENT = r"([+-]?\d+(?:\.\d+)?)\s*%"
 _CHANGE = rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?"

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from dbt_planproof.compiler import DBT
-from planproof.project.manifest import ProjectNode
+from planproof.project import ProjectNode
 from planproof.project.request import Progress, Request, is_lasting
-from planproof.report.model import Report
-from planproof.session.protocol import Session
+from planproof.report import Report
+from planproof.session import Session
 
 TAG = "planproof-piped"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from planproof_engine.records import record
+from planproof_engine import record
 
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _KEEP = re.compile(r"\s*(\d+)\s*d\s*")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
-from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
-from planproof_engine.finding import CODES
-from planproof_engine.records import record
+from planproof_engine import CODES, SPARKS, UnknownSpark, evolve, record, spark_version
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()
@@ -261,7 +259,7 @@ class Settings:
         watched, and none of its rows is quarantined."""
         if self.guard != "watch":
             return self
-        return replace(self, fail_on="never", on_violation="stop", on_internal_error="pass")
+        return evolve(self, fail_on="never", on_violation="stop", on_internal_error="pass")
 
 
 def check_settings(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What Spark means: the schema that it gives a query, derived without Spark, and queries rewritten to the same result.
 
-The public names are those of `__all__`; README.md beside this file shows them at work.
+The public names are those of `__all__`; README.md beside this file shows them at work. The others are for the guard.
 """
 
 from __future__ import annotations
@@ -12,34 +12,39 @@ if TYPE_CHECKING:
     from planproof_engine.api import Check, LogicalPlan, Rewriting, optimize, plan
     from planproof_engine.budget import OverBudget, bounded, is_bounded
     from planproof_engine.cases import derive
-    from planproof_engine.catalog import Catalog
-    from planproof_engine.conf import Conf
+    from planproof_engine.catalog import SESSION_CATALOG, Catalog, Relation, RelationName, split_name
+    from planproof_engine.claim import Claim, Facts, NestedField, join_path, nested_fields
+    from planproof_engine.codes import CODES
+    from planproof_engine.conf import SPARKS, Conf, UnknownSpark, spark_version
     from planproof_engine.depth import deeply
-    from planproof_engine.finding import Finding, Verdict
+    from planproof_engine.finding import Finding, Rewrite, Verdict
     from planproof_engine.functions.declared import Function
     from planproof_engine.optimizer.rules import Rule
-    from planproof_engine.origin import AnalysisError, Unknown
+    from planproof_engine.origin import AnalysisError, Origin, Unknown
+    from planproof_engine.quoting import quote_literal, quote_name, quote_parts
+    from planproof_engine.records import evolve, record
+    from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
+    from planproof_engine.texts import Statement, drop_terminators
 
-_HOMES = {
-    "AnalysisError": "origin",
-    "Catalog": "catalog",
-    "Check": "api",
-    "Conf": "conf",
-    "Finding": "finding",
-    "Function": "functions.declared",
-    "LogicalPlan": "api",
-    "OverBudget": "budget",
-    "Rewriting": "api",
-    "Rule": "optimizer.rules",
-    "Unknown": "origin",
-    "Verdict": "finding",
-    "bounded": "budget",
-    "deeply": "depth",
-    "derive": "cases",
-    "is_bounded": "budget",
-    "optimize": "api",
-    "plan": "api",
+_NAMES = {
+    "api": ("Check", "LogicalPlan", "Rewriting", "optimize", "plan"),
+    "budget": ("OverBudget", "bounded", "is_bounded"),
+    "cases": ("derive",),
+    "catalog": ("SESSION_CATALOG", "Catalog", "Relation", "RelationName", "split_name"),
+    "claim": ("Claim", "Facts", "NestedField", "join_path", "nested_fields"),
+    "codes": ("CODES",),
+    "conf": ("SPARKS", "Conf", "UnknownSpark", "spark_version"),
+    "depth": ("deeply",),
+    "finding": ("Finding", "Rewrite", "Verdict"),
+    "functions.declared": ("Function",),
+    "optimizer.rules": ("Rule",),
+    "origin": ("AnalysisError", "Origin", "Unknown"),
+    "quoting": ("quote_literal", "quote_name", "quote_parts"),
+    "records": ("evolve", "record"),
+    "schema": ("ByColumn", "ColumnNames", "PhysicalField", "PhysicalSchema", "by_name", "fold_name"),
+    "texts": ("Statement", "drop_terminators"),
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "AnalysisError",

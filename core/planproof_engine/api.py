@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query, bind_whole
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.expressions.calls import find_unresolved_routine
 from planproof_engine.analysis.growth import Growth, refuse_long_names
 from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one
@@ -30,17 +30,17 @@ from planproof_engine.analysis.script.immediate import is_immediate, parse_query
 from planproof_engine.analysis.versions import rename_condition
 from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog
-from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
+from planproof_engine.expr.tree import field_of
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
+from planproof_engine.ground import Conf, evolve, record
 from planproof_engine.hazards import UNDECIDED, Definitions, Suspicion, hazards
 from planproof_engine.hazards.suspicion import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
-from planproof_engine.logical.nodes import Named, field_of
+from planproof_engine.logical.nodes import Named
 from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
-from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof_engine.sql.edits import splice, substitute
 from planproof_engine.sql.parse import Tree, parse

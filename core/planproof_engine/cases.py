@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planproof_engine import types as dt
 from planproof_engine.conf import SPARKS, Conf, UnknownSpark
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 
 if TYPE_CHECKING:
-    from planproof_engine.analysis.context import Environment
+    from planproof_engine.analysis.expressions import Environment
     from planproof_engine.api import LogicalPlan
 
 
@@ -83,7 +82,7 @@ def _plan(query: str, env: Environment) -> LogicalPlan:
     from planproof_engine.api import plan
 
     try:
-        return plan(query, environment=replace(env, text=query))
+        return plan(query, environment=evolve(env, text=query))
     except AnalysisError as error:
         if error.condition != "PARSE_SYNTAX_ERROR" or not _is_other_statement(query, env.conf):
             raise
@@ -111,8 +110,8 @@ def _is_other_statement(text: str, conf: Conf) -> bool:
 
 def _read_conf(case: Mapping[str, Any]) -> Conf:
     """The settings before `setup`: the defaults of the Spark that the case names, and its ANSI mode."""
-    conf = replace(Conf.of(str(case.get("spark") or SPARKS[-1])), time_zone=TIME_ZONE)
-    return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
+    conf = evolve(Conf.of(str(case.get("spark") or SPARKS[-1])), time_zone=TIME_ZONE)
+    return conf if case.get("ansi") is None else evolve(conf, ansi=bool(case["ansi"]))
 
 
 def _describe_field(field: Any, collated: bool) -> dict[str, Any]:

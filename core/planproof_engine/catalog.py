@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
 from planproof_engine.budget import spared
-from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.records import record
+from planproof_engine.ground import quote_name, quote_parts, record
 from planproof_engine.schema import LogicalField, LogicalSchema
 
 Columns = Iterable[tuple[str, "str | dt.DataType", bool]]

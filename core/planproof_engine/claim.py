@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from planproof_engine import types as dt
-from planproof_engine.records import record
+from planproof_engine.ground import record
 from planproof_engine.schema import PhysicalSchema
 
 Path = tuple[str, ...]

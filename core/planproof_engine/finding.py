@@ -6,10 +6,8 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from planproof_engine.codes import CODES as CODES
-from planproof_engine.codes import Code as Code
-from planproof_engine.origin import Origin
-from planproof_engine.records import record
+from planproof_engine.codes import CODES
+from planproof_engine.ground import Origin, record
 
 
 class Verdict(str, enum.Enum):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from planproof_engine.records import record
+from planproof_engine.records import evolve, record
 
 
 @record(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Origin:
         return f"{place} (in what is rendered here)" if self.approximate else place
 
     def within(self, file: str) -> Origin:
-        return replace(self, file=file)
+        return evolve(self, file=file)
 
 
 def place(text: str, start: int, stop: int | None = None, file: str | None = None) -> Origin:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Outer, Subquery
+from planproof_engine.expr import Alias, Call, Column, Expr, Outer, Subquery
 from planproof_engine.logical.lineage import References, Source
 from planproof_engine.logical.nodes import Filter, Named, Plan, Project, Scan
 from planproof_engine.logical.outline import plan_details

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from planproof_engine import types as dt
-from planproof_engine.records import record
+from planproof_engine.ground import record
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
 from dbt_planproof.scope import why_unreachable
-from planproof_engine.quoting import quote_parts
+from planproof_engine import quote_parts
 
 
 class Gated:

@@ -16,7 +16,7 @@ from dbt_planproof.statement_models import convert_plain, convert_stored, drop_c
 from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.nodes import guard_of, has_inherited_quarantine, has_no_rows, model_of
 from planproof.project.reads import ProjectError, UnreadableContract
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName
 
 
 class Admission:

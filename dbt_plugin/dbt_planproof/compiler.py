@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from dbt_planproof.selectors import find_selector, list_parts, refuse_outside
+from planproof.project import load_own
 from planproof.project.compiler import Compiler, Selection
-from planproof.project.contracts import load_own
 from planproof.project.profile import load_profiles
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.project.target_folder import target_folder
 from planproof.regular import read_regular
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened. They may select nothing."""

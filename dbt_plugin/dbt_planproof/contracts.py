@@ -10,8 +10,7 @@ from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
 from planproof.judge.allowed import allow
-from planproof_engine.finding import Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine import PhysicalField, PhysicalSchema, Verdict
 from planproof_engine.types import drop_lengths, parse_type
 
 

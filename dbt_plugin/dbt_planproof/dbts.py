@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName
 
 
 def parents_of(node: Any) -> list[str]:

@@ -7,13 +7,13 @@ waits for it: all happens, or nothing. What is not understood is dbt's to run, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dbt_planproof import statement_models as models
 from dbt_planproof.contracts import is_contract_query
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName, evolve
 from planproof_engine.texts import Statement, drop_terminators, may_change
 
 
@@ -148,9 +148,9 @@ def _decide(state: NodeState, statement: Statement, setting: models.Setting) -> 
     if _is_delta(state, statement):
         return _decide_delta(state, statement)
     if _is_own_delete(state, statement) and not _may_be_put_off(state):
-        state = replace(state, done=(*state.done, statement))
+        state = evolve(state, done=(*state.done, statement))
     elif _is_own_delete(state, statement) or _is_own_change(state, statement):
-        waiting = replace(state, put_off=(*state.put_off, statement))
+        waiting = evolve(state, put_off=(*state.put_off, statement))
         return Action(waiting, (*_forget(statement), Answer()))
     # A publish of the rows alone could fail after a delete.
     is_whole = not state.is_dbts and not state.has_deleted and not _waits_for_delete(state)
@@ -162,7 +162,7 @@ def _decide_seed(state: NodeState, statement: Statement) -> Action:
     """A seed's table is made later, with its rows. Any other statement comes before them, or counts on them."""
     assert state.seed is not None
     if state.seed.is_made_by(statement):
-        return Action(replace(state, seed=replace(state.seed, made=statement)), (Answer(),))
+        return Action(evolve(state, seed=evolve(state.seed, made=statement)), (Answer(),))
     if state.seed.made is not None:
         return Action(state, (LoadSeed(), *_forget(statement)))
     if statement.kind in _READS:
@@ -171,7 +171,7 @@ def _decide_seed(state: NodeState, statement: Statement) -> Action:
 
 
 def _decide_delta(state: NodeState, statement: Statement) -> Action:
-    state = replace(state, delta=statement)
+    state = evolve(state, delta=statement)
     if not state.node.is_snapshot:
         return Action(state, (Check(statement.query),))
     # A view that dbt names by its schema is one that it reads and drops by that name.
@@ -185,17 +185,17 @@ def _leave_to_dbt(state: NodeState, statement: Statement) -> Action:
     steps: list[Step] = []
     node, is_seen = state.node, not isinstance(state.seen, Unseen)
     if isinstance(state.seen, ColumnsSeen):
-        state = replace(state, seen=replace(state.seen, planes=None))
+        state = evolve(state, seen=evolve(state.seen, planes=None))
     if state.phase is Phase.GUARDED and state.delta is None and may_change(statement, node.target.last):
-        state = replace(state, hooked=statement.text)
+        state = evolve(state, hooked=statement.text)
     if not state.is_dbts and _writes(state, statement):
-        state = replace(state, phase=Phase.WRITTEN)
+        state = evolve(state, phase=Phase.WRITTEN)
         steps.append(SayUnguarded(_NOT_UNDERSTOOD))
     if node.model.contract is not None and not is_seen and node.query.is_in(statement.words):
         steps.append(Check(node.compiled))
     if (state.is_dbts or _waits_for_delete(state)) and names_of(statement) == node.target:
         if statement.kind in SCHEMA_CHANGES:
-            state = replace(state, done=(*state.done, statement))
+            state = evolve(state, done=(*state.done, statement))
         source = models.source_of(statement)
         # The table would be worse off without its new rows than with bad ones, which the audit after it finds.
         steps += [Weigh(source)] if source is not None and not state.has_deleted else []
@@ -288,7 +288,7 @@ def _make_model(state: NodeState, statement: Statement, setting: models.Setting)
     is_analyzed = isinstance(state.seen, ColumnsSeen) and state.seen.planes is not None
     if is_analyzed and is_contract_query(query, node.compiled, node.form["columns"]):
         query = drop_terminators(node.compiled)
-    statement = replace(statement, query=query)
+    statement = evolve(statement, query=query)
     if statement.kind == "table" and node.model.materialized in ("table", "incremental"):
         return models.make_table_model(node.model, statement, setting)
     if statement.kind == "view" and node.model.materialized == "view":

@@ -26,12 +26,10 @@ from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, 
 from dbt_planproof.trials import Trials
 from planproof.contract import Model
 from planproof.own_errors import describe, place_of
-from planproof.project.reads import ProjectError
+from planproof.project import ProjectError
 from planproof.publish.data_tests.trial import NotRun
-from planproof.session.protocol import SparkFailure
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames
+from planproof.session import SparkFailure
+from planproof_engine import AnalysisError, ColumnNames, quote_parts
 from planproof_engine.texts import Statement, drop_terminators, read_head
 
 Answered = tuple[AdapterResponse, Any]

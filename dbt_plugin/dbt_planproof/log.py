@@ -34,6 +34,6 @@ def _note(message: str, level: str) -> None:
     from dbt_common.events.functions import fire_event
     from dbt_common.events.types import Note
 
-    from planproof.report.parts import neutralize
+    from planproof.report import neutralize
 
     fire_event(Note(msg=neutralize(message)), level=EventLevel[level])

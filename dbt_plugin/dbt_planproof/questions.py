@@ -6,7 +6,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,19 +21,17 @@ from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, ThisThread,
 from dbt_planproof.trials import Trials
 from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
+from planproof.project import ProjectError
 from planproof.project.compiled import Promises, relocate
-from planproof.project.reads import ProjectError
-from planproof.report.details import Details
-from planproof.report.model import Report
+from planproof.report import Details, Report
 from planproof.report.parts import join_lines, neutralize, would_stop
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.texts import drop_terminators
+from planproof_engine import Finding, Verdict, drop_terminators, evolve
 from planproof_engine.types import as_nullable, drop_lengths
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter
     from planproof.guard import Guard
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 
 class Stopped(DbtRuntimeError):
@@ -79,12 +76,12 @@ class Questions:
         report, settings = self._check(sql), self.state.node.settings
         violated = settings.fail_on != "never" and report.of(Verdict.VIOLATED)
         if violated or (_is_ours(report) and settings.on_internal_error == "fail"):
-            self._stop(replace(report, outcome="rejected") if violated else report)
+            self._stop(evolve(report, outcome="rejected") if violated else report)
 
     def _check(self, sql: str) -> Report:
         own = self.state.node.model
         # The publish that follows says what could be rewritten.
-        model = replace(own, sql=drop_terminators(sql), settings=replace(own.settings, rewrite="off"))
+        model = evolve(own, sql=drop_terminators(sql), settings=evolve(own.settings, rewrite="off"))
         counting = self.state.is_dbts and model.contract is not None
         self.here.change(self.state, seen=PlanesSeen())
         report = self._ask(model, lambda guard: guard.check(model, counting=counting))
@@ -101,9 +98,9 @@ class Questions:
             return
         terms = _stored_terms(contract, source.columns)
         report = self._ask(model, lambda guard: guard.audit(source.relation, terms, model.settings))
-        details = replace(report.details, altered=self.state.has_altered)
+        details = evolve(report.details, altered=self.state.has_altered)
         if report.of(Verdict.VIOLATED):
-            self._stop(replace(report, model=model.name, details=details, outcome="rejected"))
+            self._stop(evolve(report, model=model.name, details=details, outcome="rejected"))
 
     def audit(self, ended_well: bool) -> None:
         """Audits what dbt wrote itself: findings are reported, too late to stop it."""
@@ -112,7 +109,7 @@ class Questions:
         report = self._ask(model, lambda guard: guard.audit(model.name, contract, model.settings))
         if isinstance(seen, PlanesSeen) and seen.report is not None:
             report = merge_reports(seen.report, report)
-            report = replace(report, details=replace(report.details, published=ended_well or None))
+            report = evolve(report, details=evolve(report.details, published=ended_well or None))
         if report.outcome != "failed":
             self._tell(report)
         elif ended_well:
@@ -204,7 +201,7 @@ class Questions:
         """The report with what only dbt's node tells."""
         node = self.state.node
         is_open, hooked = report.outcome != "published", self.state.hooked
-        details = replace(
+        details = evolve(
             report.details,
             unique_id=model.unique_id,
             name=node.name,
@@ -215,15 +212,15 @@ class Questions:
             hooked=join_lines(hooked) if hooked is not None and is_open else None,
         )
         root = self.adapter.config.project_root
-        placed = relocate(replace(report, details=details), node.form, root)
+        placed = relocate(evolve(report, details=details), node.form, root)
         placed = Promises(Path(root)).place_findings(placed, node.form)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
         if isinstance(self.state.seen, ColumnsSeen) and unplaced:
             self._check(node.compiled)
         # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
         places = self.state.seen.places if isinstance(self.state.seen, PlanesSeen) else {}
-        findings = tuple(replace(f, origin=f.origin or places.get(f.field or "")) for f in placed.findings)
-        return replace(placed, findings=findings)
+        findings = tuple(evolve(f, origin=f.origin or places.get(f.field or "")) for f in placed.findings)
+        return evolve(placed, findings=findings)
 
     def _say_lenient(self, name: str) -> None:
         """Once in an invocation."""
@@ -309,7 +306,7 @@ def merge_reports(checked: Report, audited: Report) -> Report:
     Where both judge one term, the stored rows decide, and the query says where the column is written.
     """
     if audited.outcome == "failed":
-        return audited if checked.outcome == "failed" else replace(checked, error=audited.error)
+        return audited if checked.outcome == "failed" else evolve(checked, error=audited.error)
     judged = {_term(finding) for finding in audited.findings}
     of_query = tuple(f for f in checked.findings if _term(f) not in judged)
     places = {f.field: f.origin for f in checked.findings if f.field and f.origin}
@@ -317,9 +314,9 @@ def merge_reports(checked: Report, audited: Report) -> Report:
     planes |= {p.plane: p for p in audited.planes if p.status == "read" or p.plane not in planes}
     invariants = {i.invariant: i for i in audited.invariants}
     invariants |= {i.invariant: i for i in checked.invariants if i.enforced}
-    return replace(
+    return evolve(
         audited,
-        findings=(*of_query, *(replace(f, origin=f.origin or places.get(f.field or "")) for f in audited.findings)),
+        findings=(*of_query, *(evolve(f, origin=f.origin or places.get(f.field or "")) for f in audited.findings)),
         planes=tuple(planes.values()),
         invariants=tuple(invariants.values()),
         rewrites=checked.rewrites,

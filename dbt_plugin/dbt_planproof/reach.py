@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import planproof.session
 from dbt_planproof.dbts import Adapter, Node, Relation
+from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join, parent
-from planproof.publish.transaction.places import database_root
+from planproof.session import Session, SparkFailure, decode_uri, local, store_of
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof_engine import AnalysisError, quote_literal
 
 if TYPE_CHECKING:
     from dbt_planproof.states import ThisThread

@@ -18,11 +18,9 @@ from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.dbts import Node
 from dbt_planproof.message import shorten_path
 from planproof.regular import remove, write_anew
-from planproof.report.details import Details
-from planproof.report.model import Report
+from planproof.report import Details, Report, run_report
 from planproof.report.parts import format_count, is_counted, would_stop
-from planproof.report.run import run_report
-from planproof_engine.finding import Verdict
+from planproof_engine import Verdict
 
 NAMED = 3
 """At most so many models that dbt wrote itself are named with the reason. The report has them all."""

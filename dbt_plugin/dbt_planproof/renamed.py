@@ -10,11 +10,8 @@ from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
 from dbt_planproof.scope import why_unreachable
 from planproof.publish.transaction.names import PREFIX
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.texts import Statement
+from planproof.session import SparkFailure, decode_uri
+from planproof_engine import AnalysisError, Statement, quote_literal, quote_parts
 
 
 def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:

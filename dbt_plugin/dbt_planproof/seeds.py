@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.texts import Statement
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, RelationName, Statement, evolve, quote_parts
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""
@@ -56,7 +53,7 @@ class Seed:
         statement = (
             f"CREATE OR REPLACE TEMPORARY VIEW {quote_parts((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
         )
-        return replace(self, views=(*self.views, view)), statement
+        return evolve(self, views=(*self.views, view)), statement
 
     def analyze_once(self, spark: Any) -> Seed:
         """The seed with its batches in views of a SparkSession that are read without being parsed: a view that is made
@@ -66,11 +63,11 @@ class Seed:
             views.append(f"{view}_rows")
             spark.table(view).createOrReplaceTempView(views[-1])
             spark.catalog.dropTempView(view)
-        return replace(self, views=tuple(views))
+        return evolve(self, views=tuple(views))
 
     def make_model(self, model: Model) -> Model:
         """The seed as a model of these rows."""
-        return replace(model, sql=" UNION ALL ".join(self._list_selects()))
+        return evolve(model, sql=" UNION ALL ".join(self._list_selects()))
 
     def list_inserts(self) -> Iterator[str]:
         """What dbt would have run, over the rows that are held."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from planproof.project.contracts import load_own
+from planproof.project import load_own
 from planproof.project.reads import ProjectError, is_within
 from planproof.regular import checkout_of
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.texts import Statement, drop_terminators
+from planproof_engine import RelationName, Statement, drop_terminators, evolve, quote_name, quote_parts
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
@@ -21,7 +19,7 @@ def make_delta_model(model: Model, statement: Statement, delta: Statement) -> Mo
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None
     view = quote_name(delta.relation[-1])
-    return replace(model, sql=f"with {view} as (\n{drop_terminators(delta.query)}\n)\n{statement.query}")
+    return evolve(model, sql=f"with {view} as (\n{drop_terminators(delta.query)}\n)\n{statement.query}")
 
 
 def make_merge_model(
@@ -35,7 +33,7 @@ def make_merge_model(
     options = {**model.options, "merge": drop_terminators(statement.query)}
     if adds is not None:
         options["adds"] = tuple(adds)
-    return replace(model, sql=drop_terminators(delta.query), options=options)
+    return evolve(model, sql=drop_terminators(delta.query), options=options)
 
 
 def make_table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:
@@ -57,7 +55,7 @@ def make_table_model(model: Model, statement: Statement, setting: Setting) -> Mo
         "clustered_by": columns,
         "buckets": buckets,
     }
-    return replace(
+    return evolve(
         model,
         sql=statement.query,
         materialized="table",
@@ -91,7 +89,7 @@ def make_view_model(model: Model, statement: Statement) -> Model:
         "columns": statement.clauses.get("columns"),
         "tblproperties": statement.clauses.get("tblproperties"),
     }
-    return replace(
+    return evolve(
         model,
         sql=statement.query,
         options={key: value for key, value in options.items() if value is not None},

@@ -7,24 +7,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dbt_planproof.seeds import Seed
 from planproof.contract import Model
-from planproof.session.protocol import SparkPlanes
+from planproof.session import SparkPlanes
 from planproof.settings import Settings
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import Origin
+from planproof_engine import Origin, RelationName, evolve
 from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Node, Relation
     from planproof.guard import Guard
     from planproof.publish.data_tests.trial import StagedRows
-    from planproof.report.model import Report
+    from planproof.report import Report
     from planproof.session.thrift import ThriftSession
 
 
@@ -170,7 +169,7 @@ class NodeState:
         """The state when the first of what was put off has been done."""
         first, *rest = self.put_off
         deleted = (first,) if isinstance(first, Statement) and first.kind == "delete" else ()
-        return replace(self, put_off=tuple(rest), done=(*self.done, *deleted))
+        return evolve(self, put_off=tuple(rest), done=(*self.done, *deleted))
 
 
 class ThisThread(threading.local):
@@ -190,7 +189,7 @@ class ThisThread(threading.local):
 
     def change(self, state: NodeState, **known: Any) -> NodeState:
         """The node's next state: `state`, with what is known now."""
-        self.state = replace(state, **known)
+        self.state = evolve(state, **known)
         return self.state
 
     @contextmanager

@@ -16,23 +16,20 @@ from typing import TYPE_CHECKING, Any
 from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, names_of, parents_of, read_flags, run_test, test_result
 from planproof.own_errors import describe, place_of
-from planproof.project.reads import ProjectError
+from planproof.project import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, parse_question
 from planproof.publish.data_tests.one_query import SHARED, count_together
 from planproof.publish.data_tests.trial import COUNTED, DataTest, NotRun, StagedRows
-from planproof.report.details import DataTestResult
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames
+from planproof.report import DataTestResult
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, ColumnNames, RelationName, quote_parts
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
     from dbt_planproof.states import NodeState, ThisThread
-    from planproof_engine.texts import Statement
+    from planproof_engine import Statement
 
 _MACROS = (
     "materialization_test_default",

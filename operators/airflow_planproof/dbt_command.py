@@ -19,7 +19,7 @@ from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.work import CANCEL_SECONDS, Process, end_process
 
 if TYPE_CHECKING:
-    from planproof.report.run import RunReport
+    from planproof.report import RunReport
 
 GUARDED = ("build", "run", "retry")
 _LINES = 20
@@ -99,7 +99,7 @@ def read_recorded(project_dir: str, since: datetime, env: Mapping[str, str] | No
 def read_report(file: Path) -> RunReport | None:
     """The report in a file; None where there is none, or what is there is no report."""
     from planproof.regular import read_regular
-    from planproof.report.run import RunReport
+    from planproof.report import RunReport
 
     try:
         return RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
@@ -150,7 +150,7 @@ def _find_python(executable: str) -> list[str] | None:
 
 def plain_line(line: str) -> str:
     """A line of dbt's without its colours, as Airflow's log shows it."""
-    from planproof.report.parts import neutralize
+    from planproof.report import neutralize
 
     return neutralize(_COLOUR.sub("", line.rstrip()))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof.errors import PlanproofCannotRun
+from planproof_engine import evolve
 
 if TYPE_CHECKING:
     from planproof.report import Report
@@ -73,7 +73,7 @@ def add_drift(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str
     said += [f"column {name} was {was}, is {now_is}" for name, (was, now_is) in retyped.items()]
     if None not in rows and rows[0] != rows[1]:
         said.append(f"{rows[0]:,} rows at the last audit, {rows[1]:,} now")
-    return replace(report, details=replace(report.details, drift=drift)), said
+    return evolve(report, details=evolve(report.details, drift=drift)), said
 
 
 def _read_columns(form: Any) -> dict[str, str]:

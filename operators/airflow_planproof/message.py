@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 
 if TYPE_CHECKING:
-    from planproof.report import Report
+    from planproof.report import Report, RunReport
     from planproof.report.parts import Parts
-    from planproof.report.run import RunReport
-    from planproof_engine.finding import Finding
+    from planproof_engine import Finding
 
 MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
@@ -50,7 +49,7 @@ def describe_failure(failed: Sequence[Report], reports: Sequence[Report], url: s
 
 def describe_breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
     """The message of a check that found changes that break their readers."""
-    from planproof.report.parts import format_count
+    from planproof.report import format_count
 
     lines = [f"planproof: {format_count(len(changes), 'breaking change')} since {since}"]
     return _neutralize([*lines, *(f"  {change}" for change in changes), *_link(url)])
@@ -63,14 +62,14 @@ def describe_dbt_failure(command: str, said: str, url: str | None = None) -> str
 
 def join_names(names: Iterable[str]) -> str:
     """Names of models or tables on one line of the task's log."""
-    from planproof.report.parts import join_lines
+    from planproof.report import join_lines
 
     return _neutralize([join_lines(", ".join(names))])
 
 
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
-    from planproof.report.parts import format_count, join_lines, neutralize
+    from planproof.report import format_count, join_lines, neutralize
 
     found = [
         f"{r.said:<11} {r.outcome:<10} {r.model}"
@@ -83,7 +82,7 @@ def summary(reports: Iterable[Report]) -> list[str]:
 
 def _neutralize(lines: Iterable[str]) -> str:
     """Airflow's page of a log obeys escape sequences and `::group::`, and names are others'."""
-    from planproof.report.parts import neutralize
+    from planproof.report import neutralize
 
     return neutralize("\n".join(lines))
 

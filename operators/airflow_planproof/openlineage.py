@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planproof.report.openlineage import DATASETS, describe_judgement, describe_table, list_read, plain_name
 
 if TYPE_CHECKING:
-    from planproof.report.run import RunReport
+    from planproof.report import RunReport
 
 
 def lineage_of(run: RunReport | None) -> Any:

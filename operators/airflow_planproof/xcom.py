@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import redact
 from airflow_planproof.links import PlanproofReportLink, report_url
 
 if TYPE_CHECKING:
-    from planproof.report.run import RunReport
+    from planproof.report import RunReport
 
 KEY = "planproof_report"
 MOST_CHARACTERS = 1_000_000
@@ -67,8 +67,8 @@ OTHER = "what this task pushed to XCom is not a report of this version of planpr
 
 def render(form: Any) -> str | None:
     """The page of a report that a task pushed; None for anything else, which a task may push under the same key."""
+    from planproof.report import RunReport
     from planproof.report.html import render_run
-    from planproof.report.run import RunReport
 
     try:
         page: str = render_run(RunReport.from_json(json.dumps(form)), script=False)

@@ -11,7 +11,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from planproof.arrow.leaves import add_variants, is_list, leaf_type, logical_form, refine_type, stored_type
 from planproof.regular import open_regular
+from planproof_engine import ColumnNames, PhysicalField, PhysicalSchema, evolve
 from planproof_engine.claim import Path
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -273,10 +273,10 @@ def fold_footers(footers: Iterable[Footer]) -> list[Footer]:
 
 def _merge_footers(a: Footer, b: Footer) -> Footer:
     leaves = tuple(
-        one if one.absent is None or two.absent is None else replace(one, absent=one.absent + two.absent)
+        one if one.absent is None or two.absent is None else evolve(one, absent=one.absent + two.absent)
         for one, two in zip(a.leaves, b.leaves)
     )
-    return replace(
+    return evolve(
         a,
         rows=a.rows + b.rows,
         row_groups=a.row_groups + b.row_groups,

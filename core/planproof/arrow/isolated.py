@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planproof.interpreter import python_command, python_environment
-from planproof_engine.records import record
+from planproof_engine import record
 from planproof_engine.types import DataType
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
+from planproof_engine import PhysicalField, PhysicalSchema, evolve
 from planproof_engine import types as dt
-from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 _PLAIN: dict[str, dt.DataType] = {
     "BOOLEAN": dt.BOOLEAN,
@@ -122,7 +121,7 @@ def add_variants(found: dt.DataType, form: Any) -> dt.DataType:
     if not isinstance(found, dt.Struct) or not isinstance(below, list) or len(below) != len(found.fields):
         return found
     forms = [one.get("type") if isinstance(one, dict) else None for one in below]
-    return dt.Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+    return dt.Struct(tuple(evolve(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))
 
 
 _ATOMS: dict[int, dt.DataType] = {

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from planproof.arrow.footers import FooterError, Undecodable, metadata_of
 from planproof.arrow.leaves import leaf_type, logical_form
-from planproof_engine.schema import fold_name
+from planproof_engine import fold_name
 from planproof_engine.types import is_integral
 
 CUT = 64

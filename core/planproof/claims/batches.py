@@ -9,9 +9,9 @@ from planproof.arrow.footers import Footer, FooterError, Undecodable, read_row_g
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.leaves import physical_schema
 from planproof.invariants.batches import check
-from planproof.report.parts import format_count
+from planproof.report import format_count
+from planproof_engine import Finding, Verdict
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
-from planproof_engine.finding import Finding, Verdict
 
 MOST = 2
 """At most so many row groups make a sample."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from planproof.arrow.footers import Footer, Undecodable, fold_footers, read_footer, read_footers
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
-from planproof.report.parts import format_count
+from planproof.report import format_count
+from planproof_engine import PhysicalSchema
 from planproof_engine.claim import Claim, Facts, Path
-from planproof_engine.schema import PhysicalSchema
 
 AS_A_JOB = 4000
 """With at least so many files, Spark's workers read the footers."""

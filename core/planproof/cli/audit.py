@@ -11,7 +11,7 @@ import click
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.request import Request
-from planproof.report.run import run_report
+from planproof.report import run_report
 
 
 @click.command(cls=options.Sectioned)

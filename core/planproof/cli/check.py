@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,8 @@ from planproof.cli import options, output
 from planproof.project.reads import ProjectError
 from planproof.project.request import Request
 from planproof.regular import read_regular
-from planproof.report.model import Report
-from planproof.report.run import run_report
-from planproof_engine.finding import Finding, Verdict
+from planproof.report import Report, run_report
+from planproof_engine import Finding, Verdict, evolve
 
 _VERSION = 1
 _LARGEST = 2**25
@@ -116,7 +114,7 @@ def _drop_from_report(report: Report, left: Counter[Key]) -> Report:
         known.append(f"{finding.code} {finding.verdict}: {finding.message}")
     if not known:
         return report
-    return replace(report, findings=tuple(new), details=replace(report.details, known=tuple(known)))
+    return evolve(report, findings=tuple(new), details=evolve(report.details, known=tuple(known)))
 
 
 def _key(report: Report, finding: Finding) -> Key:
@@ -181,7 +179,7 @@ def check(
     """
     if given_vars and not given["compiles"]:
         raise click.UsageError("--vars changes what dbt compiles: it goes with --compile")
-    wanted = replace(wanted, is_verbose=verbose)
+    wanted = evolve(wanted, is_verbose=verbose)
     started = datetime.now(timezone.utc)
     spark = options.parse_conf(conf)
     if ansi is not None:

@@ -8,9 +8,8 @@ from datetime import datetime, timezone
 import click
 
 from planproof.cli import options, output
-from planproof.project.location import ProjectLocation
-from planproof.report.parts import neutralize
-from planproof.report.run import run_report
+from planproof.project import ProjectLocation
+from planproof.report import neutralize, run_report
 
 
 @click.command(cls=options.Sectioned)
@@ -32,7 +31,7 @@ def clean(location: ProjectLocation, fail_on: str | None, wanted: output.Wanted,
     from planproof.guard import Guard
     from planproof.publish.transaction.leave import move_back
     from planproof.publish.transaction.recover import list_roots
-    from planproof.session.store import store_of
+    from planproof.session import store_of
 
     looked = list_roots(session, None)
     reports = Guard(session).recover()

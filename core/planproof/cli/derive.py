@@ -11,8 +11,8 @@ import click
 
 from planproof.cli import options
 from planproof.cli.output import write
-from planproof.project.reads import ProjectError
-from planproof.report.parts import neutralize_json
+from planproof.project import ProjectError
+from planproof.report import neutralize_json
 from planproof_engine import derive as derive_case
 
 

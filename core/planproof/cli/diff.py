@@ -19,16 +19,12 @@ from rich.table import Table
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.cache import Cache
+from planproof.project import Cache, ProjectError, read_project
 from planproof.project.diff import BREAKING, MOST_NAMED, Comparison, SchemaChange, compare_projects, report_changes
-from planproof.project.manifest import read_project
-from planproof.project.reads import ProjectError
 from planproof.project.request import Progress, Request
 from planproof.project.schedule import count_cores
+from planproof.report import Report, format_count, join_lines, neutralize, neutralize_json, run_report
 from planproof.report.folding import list_names
-from planproof.report.model import Report
-from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
-from planproof.report.run import run_report
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")

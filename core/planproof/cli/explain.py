@@ -13,12 +13,10 @@ import click
 
 from planproof.cli import options, output
 from planproof.cli.code_examples import EXAMPLES, accept, render_case
-from planproof.project import ProjectError
+from planproof.project import ProjectError, ProjectLocation
 from planproof.project.explained import explain_model
-from planproof.project.location import ProjectLocation
-from planproof.report.parts import neutralize, neutralize_json
-from planproof_engine.finding import CODES
-from planproof_engine.origin import Unknown
+from planproof.report import neutralize, neutralize_json
+from planproof_engine import CODES, Unknown
 
 if TYPE_CHECKING:
     from planproof_engine import Rewriting

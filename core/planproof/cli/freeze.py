@@ -9,10 +9,10 @@ import click
 
 from planproof.cli import options, output
 from planproof.cli.diff import fail_on_option, finish_comparison
+from planproof.project import ProjectLocation
 from planproof.project.freeze import find_drift, freeze_relations, render_form
-from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
-from planproof.report.parts import format_count, neutralize, neutralize_json
+from planproof.report import format_count, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)

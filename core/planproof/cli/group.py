@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from planproof.contract import ContractError
-from planproof.project.reads import ProjectError
+from planproof.project import ProjectError
 from planproof.settings import SettingsError
 
 COMMANDS = ("check", "run", "audit", "explain", "infer", "freeze", "diff", "recover", "clean", "lsp", "derive")
@@ -105,7 +105,7 @@ def _neutralize(message: str) -> str:
 
 
 def _format_error(error: Exception) -> str:
-    from planproof.session.protocol import SparkFailure
+    from planproof.session import SparkFailure
     from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):

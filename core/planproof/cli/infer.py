@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
+from planproof.project import ProjectError, ProjectLocation
 from planproof.project.infer import group_by_file, infer_project
-from planproof.project.location import ProjectLocation
-from planproof.project.reads import ProjectError
-from planproof.report.parts import join_lines, neutralize, neutralize_json
+from planproof.report import join_lines, neutralize, neutralize_json
+from planproof_engine import evolve
 
 
 @click.command(cls=options.Sectioned)
@@ -47,7 +46,7 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import add_contracts
 
-    project = replace(location, compiler=DBT).project()
+    project = evolve(location, compiler=DBT).project()
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )

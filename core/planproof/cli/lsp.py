@@ -8,9 +8,7 @@ import click
 from click.core import ParameterSource
 
 from planproof.cli import options
-from planproof.project.cache import Cache
-from planproof.project.location import ProjectLocation
-from planproof.project.reads import ProjectError
+from planproof.project import Cache, ProjectError, ProjectLocation
 
 
 @click.command(cls=options.Sectioned)

@@ -94,7 +94,7 @@ def location(function: F) -> F:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        from planproof.project.location import ProjectLocation
+        from planproof.project import ProjectLocation
 
         given = {name: kwargs.pop(name) for name in SECTIONS["Which project"]}
         return function(*args, location=ProjectLocation(**given), **kwargs)

@@ -11,14 +11,12 @@ from typing import IO, cast
 import click
 from rich.console import Console
 
-from planproof.project.manifest import Project
-from planproof.project.reads import ProjectError
+from planproof.project import Project, ProjectError
 from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
-from planproof.report.parts import neutralize
-from planproof.report.run import RunReport
+from planproof.report import RunReport, neutralize
 from planproof.report.text import Lines, show
-from planproof_engine.records import record
+from planproof_engine import record
 
 
 class NamedProgress(Progress):

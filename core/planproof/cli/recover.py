@@ -7,9 +7,8 @@ from datetime import datetime, timezone
 import click
 
 from planproof.cli import options, output
-from planproof.project.location import ProjectLocation
-from planproof.report.parts import neutralize
-from planproof.report.run import run_report
+from planproof.project import ProjectLocation
+from planproof.report import neutralize, run_report
 
 
 @click.command(cls=options.Sectioned)

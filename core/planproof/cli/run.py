@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,9 @@ from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
-from planproof.report.model import Report
-from planproof.report.parts import neutralize
-from planproof.report.run import run_report
+from planproof.report import Report, neutralize, run_report
 from planproof.report.text import change_line, render_line
+from planproof_engine import evolve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +66,7 @@ def run(
     compiled for its table as it is now.
     """
     started = datetime.now(timezone.utc)
-    wanted = replace(wanted, is_verbose=verbose)
+    wanted = evolve(wanted, is_verbose=verbose)
     request = Request(
         "run",
         compiler=DBT,

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planproof_engine import ColumnNames, Finding, PhysicalField, PhysicalSchema, Verdict, by_name, quote_name
 from planproof_engine import types as dt
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import find_swapped, loss_of
-from planproof_engine.quoting import quote_name
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name
 
 _WIDTH = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG)
 _FRACTIONAL = (dt.FLOAT, dt.DOUBLE)

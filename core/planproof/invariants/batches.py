@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.arrow.batches import find_faults
-from planproof.report.parts import format_count
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Finding, Verdict
+from planproof.report import format_count
+from planproof_engine import Finding, Verdict, join_path
 
 
 def check(batch: Any, where: str) -> list[Finding]:

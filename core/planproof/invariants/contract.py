@@ -11,13 +11,10 @@ from types import MappingProxyType
 
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
-from planproof.report.parts import format_count
+from planproof.report import format_count
 from planproof.settings import Settings
-from planproof_engine.catalog import split_name
+from planproof_engine import ColumnNames, Finding, Origin, PhysicalField, PhysicalSchema, Verdict, fold_name, split_name
 from planproof_engine.claim import Facts, Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import Origin
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import Char, DataType, Varchar
 
 Locate = Callable[[str], Origin | None]

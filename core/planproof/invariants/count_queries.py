@@ -5,20 +5,15 @@ own values or by its key: each term is a condition on one row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from planproof.contract import Constraint, Contract
 from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
-from planproof.session.protocol import Session
+from planproof.session import Session
 from planproof.settings import Settings
+from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict, evolve, quote_name, record
 from planproof_engine.claim import Facts, NestedField, Path, join_path, nested_fields
 from planproof_engine.claim import find_place as find
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
-from planproof_engine.records import record
-from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
 
 _Leaf = Callable[[str], str]
@@ -164,7 +159,7 @@ def _decide(finding: Finding, term: Term, facts: Facts) -> Finding:
         decided = judge_counted_nulls(field, facts.nulls[term.path], facts)
     else:
         decided = judge_counted_length(field, finding.promised or "", facts.too_long[term.path], facts)
-    return replace(decided, plane=finding.plane, origin=finding.origin)
+    return evolve(decided, plane=finding.plane, origin=finding.origin)
 
 
 def broken_condition(schema: PhysicalSchema, term: Term) -> str:

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from planproof.arrow.footers import Footer, InPath
 from planproof.invariants.file_schemas import merge_findings
 from planproof.invariants.registered import is_widened
-from planproof_engine import schema
+from planproof_engine import Finding, Verdict, schema
 from planproof_engine import types as dt
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
 
 _BOTH: set[dt.DataType] = {dt.TIMESTAMP, dt.TIMESTAMP_NTZ}
 _DIGITS: dict[dt.DataType, int] = {dt.BYTE: 3, dt.SHORT: 5, dt.INT: 10, dt.LONG: 20}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import replace
 
 from planproof.arrow.footers import Footer
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.report.parts import format_count
+from planproof.report import format_count
+from planproof_engine import Finding, Verdict, evolve
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, drop_columns, fold_name
 
 
@@ -154,4 +153,4 @@ def _merge_group(group: list[tuple[Finding, int]]) -> Finding:
     if not others:
         return first
     more = f"{first.message} (and in {format_count(others, 'more file')})"
-    return replace(first, message=more)
+    return evolve(first, message=more)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.invariants.contract import format_rows
-from planproof.report.parts import format_count
-from planproof.session.protocol import SparkPlanes
+from planproof.report import format_count
+from planproof.session import SparkPlanes
+from planproof_engine import Finding, PhysicalField, PhysicalSchema, Verdict, by_name, fold_name
 from planproof_engine.claim import Facts, Path, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name, fold_name
 
 CODES = ("PP203", "PP204", "PP302")
 """The codes of what `check` finds."""

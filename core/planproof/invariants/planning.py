@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
+from planproof_engine import Finding, PhysicalField, PhysicalSchema, Verdict
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 
 def check(logical: PhysicalSchema, analyzed: PhysicalSchema, strict: bool = False) -> list[Finding]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.invariants.compare import type_differences
+from planproof_engine import Finding, Verdict, join_path
 from planproof_engine import types as dt
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, drop_columns, fold_name
 
 _SHARED: set[dt.DataType] = {

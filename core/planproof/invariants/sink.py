@@ -8,12 +8,10 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from planproof_engine import Finding, PhysicalSchema, Verdict, evolve, fold_name
 from planproof_engine.claim import NestedField, Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import shorten_names
-from planproof_engine.schema import PhysicalSchema, fold_name
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
@@ -45,7 +43,7 @@ def check(
 
 def _warn_of_first_run(finding: Finding) -> Finding:
     message = f"{finding.message}; a first run or --full-refresh, which makes the column, is refused"
-    return replace(finding, verdict=Verdict.WARNING, message=message)
+    return evolve(finding, verdict=Verdict.WARNING, message=message)
 
 
 def find_untyped(schema: PhysicalSchema, format: str) -> list[Finding]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from planproof.settings import Settings
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict, evolve
 
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""
@@ -19,9 +18,9 @@ def allow(finding: Finding, settings: Settings) -> Finding:
     if finding.code not in settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
         return finding
     if finding.code in UNPUBLISHABLE and finding.verdict is Verdict.VIOLATED:
-        return finding if _SAID in finding.message else replace(finding, message=f"{finding.message} ({_SAID})")
+        return finding if _SAID in finding.message else evolve(finding, message=f"{finding.message} ({_SAID})")
     message = f"{finding.message} (allowed by the settings)"
-    return replace(finding, verdict=Verdict.WARNING, message=message)
+    return evolve(finding, verdict=Verdict.WARNING, message=message)
 
 
 def downgrade_unpromised(finding: Finding) -> Finding:
@@ -29,7 +28,7 @@ def downgrade_unpromised(finding: Finding) -> Finding:
     planproof publishes too."""
     if finding.verdict is not Verdict.VIOLATED:
         return finding
-    return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises otherwise")
+    return evolve(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises otherwise")
 
 
 def has_unpublishable(findings: Iterable[Finding]) -> bool:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, Finding, Verdict, evolve, join_path
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
@@ -47,7 +44,7 @@ def doubt_term(finding: Finding, incomplete: Incomplete) -> Finding:
     if is_open is None or not is_open(finding, incomplete):
         return finding
     message = f"{finding.message}; {incomplete.said}"
-    return replace(finding, verdict=Verdict.UNPROVED, message=message, evidence=None)
+    return evolve(finding, verdict=Verdict.UNPROVED, message=message, evidence=None)
 
 
 def _is_about(finding: Finding, incomplete: Incomplete) -> bool:

@@ -16,12 +16,9 @@ from planproof.judge.allowed import allow, has_unpublishable
 from planproof.own_errors import describe
 from planproof.report.details import Details, TableVersion
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 from planproof.settings import Settings
-from planproof_engine import OverBudget
-from planproof_engine.claim import Claim
-from planproof_engine.finding import Finding, Rewrite, Verdict
-from planproof_engine.records import evolve
+from planproof_engine import Claim, Finding, OverBudget, Rewrite, Verdict, evolve
 
 if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered

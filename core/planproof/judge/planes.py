@@ -16,12 +16,9 @@ from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.doubts import Doubts, doubt_term
 from planproof.judge.draft import Draft, Judged
 from planproof.judge.reproducer import rewrite
-from planproof.session.protocol import Session, SparkPlanes
-from planproof_engine import OverBudget, bounded, deeply, is_bounded
-from planproof_engine.catalog import Catalog, split_name
+from planproof.session import Session, SparkPlanes
+from planproof_engine import Catalog, Conf, Finding, OverBudget, Verdict, bounded, deeply, is_bounded, split_name
 from planproof_engine.claim import Claim, Facts, join_path, nested_fields
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import NARROWED, UNDECIDED, concerns, judge_certain
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.schema import PhysicalSchema, fold_name

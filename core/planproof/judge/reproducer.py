@@ -6,20 +6,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planproof.judge.draft import Draft
-from planproof_engine.claim import Claim
+from planproof_engine import Claim, Finding, Rewrite, Unknown, Verdict, evolve
 from planproof_engine.conf import SETTINGS, Conf
-from planproof_engine.finding import Finding, Rewrite, Verdict
-from planproof_engine.origin import Unknown
 from planproof_engine.plans import Alias, Call, Expr, Plan, Scan
 from planproof_engine.types import DataType, parse_type
 
 if TYPE_CHECKING:
-    from planproof_engine import LogicalPlan, Rewriting
-    from planproof_engine.schema import PhysicalSchema
+    from planproof_engine import LogicalPlan, PhysicalSchema, Rewriting
 
 
 def rewrite(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
@@ -71,7 +67,7 @@ def _optimize(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
 
 
 def _mark_applied(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
-    return tuple(replace(r, applied=applied) for r in rewrites)
+    return tuple(evolve(r, applied=applied) for r in rewrites)
 
 
 def _suggestion(rewrite: Rewrite, is_analyzed: bool) -> Finding:

@@ -9,15 +9,14 @@ from pathlib import Path
 
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
+from planproof.project import ProjectNode
 from planproof.project.infer import group_by_file, infer_node
-from planproof.project.manifest import ProjectNode
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular
+from planproof.report import join_lines, neutralize
 from planproof.report.markdown import escape
-from planproof.report.parts import join_lines, neutralize
-from planproof_engine.catalog import split_name
+from planproof_engine import ByColumn, fold_name, split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
-from planproof_engine.schema import ByColumn, fold_name
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")

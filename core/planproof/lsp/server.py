@@ -10,7 +10,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -29,7 +28,7 @@ from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular, real_path
 from planproof.report.parts import message_of, neutralize
-from planproof_engine.finding import Verdict
+from planproof_engine import Verdict, evolve
 
 
 class AnsweringProtocol(LanguageServerProtocol):
@@ -156,7 +155,7 @@ class Server(LanguageServer):
         for uri in uris if self._anywhere else ():
             path = to_fs_path(uri) if uri is not None else None
             if path is not None and (Path(path) / "dbt_project.yml").is_file():
-                self.models.location = replace(self.models.location, project_dir=Path(path))
+                self.models.location = evolve(self.models.location, project_dir=Path(path))
                 return
 
     def file(self, uri: str) -> str | None:

@@ -12,26 +12,21 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.interpreter import python_command, python_environment
 from planproof.lsp.texts import Kept, Lines, compare_lines, move_line, resplice
-from planproof.project.cache import Cache
+from planproof.project import Cache, Project, ProjectLocation, ProjectNode, read_frozen
 from planproof.project.compiled import TemplateMap, read_template
-from planproof.project.location import ProjectLocation
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import LARGEST, is_within
 from planproof.project.schedule import Schedule
-from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.regular import read_regular
-from planproof.report.model import Report
-from planproof_engine import OverBudget, bounded, deeply
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof.report import Report
+from planproof_engine import AnalysisError, Finding, OverBudget, Unknown, Verdict, bounded, deeply, evolve
 from planproof_engine.plans import References
 
 if TYPE_CHECKING:
@@ -123,7 +118,7 @@ class Workspace:
         if compiled is None:
             return False
         opened.judged = self.check.opened[file] = text
-        self.judge(replace(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
+        self.judge(evolve(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
         return True
 
     def _compiled_text(self, node: ProjectNode) -> str:
@@ -156,7 +151,7 @@ class Workspace:
             listed = depends_on.get("nodes") if isinstance(depends_on, Mapping) else None
             parents = tuple(str(p) for p in listed if p in self.nodes) if isinstance(listed, list) else node.parents
             taken = {name: raw[name] for name in ("raw_code", "compiled_code", "extra_ctes") if name in raw}
-            self.judge(replace(node, parents=parents, raw={**node.raw, **taken}))
+            self.judge(evolve(node, parents=parents, raw={**node.raw, **taken}))
             for file, one in list(self.opened.items()):
                 if one.unique_id == key:
                     one.judged = str(raw["raw_code"])

@@ -14,7 +14,7 @@ from functools import cache
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-from planproof_engine.records import record
+from planproof_engine import record
 
 _LIMIT = 200_000
 _MOST_TAGS = 20_000

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planproof.contract import Contract
+from planproof.project import Project, ProjectNode, contract_of, settings_of
 from planproof.project.compiled import Promises
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of, settings_of
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.project.selection import select_models, split_guarded
-from planproof.report.details import Details
-from planproof.report.model import Report
-from planproof.session.protocol import Session
+from planproof.report import Details, Report
+from planproof.session import Session
 from planproof.settings import Settings
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, evolve, record
 
 
 @record(frozen=True, slots=True)
@@ -114,7 +111,7 @@ def _audit_promise(session: Session, promise: Promise, at: str | None = None) ->
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
-    details = replace(report.details, **promise.details.to_dict(), fail_on=promise.settings.fail_on, contract=True)
+    details = evolve(report.details, **promise.details.to_dict(), fail_on=promise.settings.fail_on, contract=True)
     if isinstance(promise.contract, Contract):
-        details = replace(details, contract_hash=promise.contract.fingerprint)
-    return promise.placed(replace(report, seconds=seconds, details=details))
+        details = evolve(details, contract_hash=promise.contract.fingerprint)
+    return promise.placed(evolve(report, seconds=seconds, details=details))

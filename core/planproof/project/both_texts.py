@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
+from planproof.project import Project, ProjectNode
 from planproof.project.alignment import parse_template
-from planproof.project.manifest import Project, ProjectNode
-from planproof_engine.records import record
+from planproof_engine import record
 
 
 class BothTexts(NamedTuple):

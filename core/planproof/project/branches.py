@@ -11,9 +11,9 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from itertools import chain
 
+from planproof.project import Project, ProjectNode
 from planproof.project.compiled import find_injections
 from planproof.project.macro_calls import find_call, find_tags, is_built_in, list_called
-from planproof.project.manifest import Project, ProjectNode
 
 _ASKS = re.compile(
     r"\b(run_query|statement|adapter(?!\s*\.\s*dispatch)|load_relation|load_cached_relation|should_full_refresh|flags|graph)\b"

@@ -8,23 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from planproof.project.cache import Cache
+from planproof.project import Cache, Frozen, Known, Project, ProjectNode, read_frozen
 from planproof.project.compiled import Promises
 from planproof.project.finished import Earlier
 from planproof.project.lookup import merge_state
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, has_inherited_quarantine
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
 from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded
-from planproof.project.sources import Frozen, Known, read_frozen
+from planproof.report import Report
 from planproof.report.folding import list_names
-from planproof.report.model import Report
 from planproof.report.parts import format_count, is_stopped
 from planproof.report.run import HOW
+from planproof_engine import ByColumn
 from planproof_engine.conf import RELEASES, SPARKS, Conf
-from planproof_engine.schema import ByColumn
 from planproof_engine.types import as_nullable, drop_lengths, parse_type
 
 

@@ -12,7 +12,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,9 @@ from planproof.project.nodes import patch_of
 from planproof.project.reads import is_file, package_folder, read_within, resolve_within
 from planproof.project.texts import convert_line_ends
 from planproof.project.yaml_text import load_yaml_nodes
-from planproof.report.model import Report
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
+from planproof.report import Report
+from planproof_engine import ByColumn, Finding, Verdict, evolve, record, split_name
 from planproof_engine.origin import Origin, place
-from planproof_engine.records import evolve, record
-from planproof_engine.schema import ByColumn
 
 # It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
@@ -69,12 +66,12 @@ class TemplateMap:
             start, stop, replaced = injected
             found = _align(template.strip(), compiled[:start] + replaced + compiled[stop:])
             if found is not None:
-                return replace(plain, skipped=skipped, injected=injected, alignment=found)
+                return evolve(plain, skipped=skipped, injected=injected, alignment=found)
         return plain
 
     def locate(self, origin: Origin) -> Origin:
         """The origin in the template where sure, else in the compiled file. Lines and columns count from 1."""
-        elsewhere = replace(origin, file=self.compiled_file, start=None, stop=None)
+        elsewhere = evolve(origin, file=self.compiled_file, start=None, stop=None)
         offset = self._rendering_offset(_offset(self.compiled, origin))
         if self.alignment is None or offset is None:
             return elsewhere
@@ -167,7 +164,7 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof_engine.texts import drop_terminators
+        from planproof_engine import drop_terminators
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
         start = planned.find(drop_terminators(compiled))
@@ -183,12 +180,12 @@ def relocate(
             return finding
         offset = _offset(planned, origin) - start
         if not 0 <= offset <= len(compiled.strip()):
-            return replace(finding, origin=None)
+            return evolve(finding, origin=None)
         found = mapped.locate(place(compiled, offset + skipped))
         text = mapped.quote(found)
         if text is not None:
             lines[f"{found.file}:{found.line}"] = text
-        return replace(finding, origin=found)
+        return evolve(finding, origin=found)
 
     findings = tuple(moved(finding) for finding in report.findings)
     return evolve(report, findings=findings, details=evolve(report.details, lines=lines))
@@ -269,9 +266,9 @@ class Promises:
         if entry is None:
             return report
         findings = (
-            replace(f, promise=entry.find_place(f, file)) if _is_about_a_promise(f) else f for f in report.findings
+            evolve(f, promise=entry.find_place(f, file)) if _is_about_a_promise(f) else f for f in report.findings
         )
-        return replace(report, findings=tuple(findings))
+        return evolve(report, findings=tuple(findings))
 
     def _read_models(self, file: str) -> dict[str, _Entry]:
         """The models that a file describes, by name; none of a file that cannot be read."""
@@ -292,10 +289,10 @@ def _place_queries(report: Report) -> Report:
     """A test that is a query of its own is promised by its file, which no YAML names."""
     files = {t.name: t.place for t in report.details.tests or () if t.place and t.place.endswith(".sql")}
     findings = (
-        replace(f, promise=Origin(1, 1, files[f.promised])) if _is_test(f) and f.promised in files else f
+        evolve(f, promise=Origin(1, 1, files[f.promised])) if _is_test(f) and f.promised in files else f
         for f in report.findings
     )
-    return replace(report, findings=tuple(findings)) if files else report
+    return evolve(report, findings=tuple(findings)) if files else report
 
 
 def _is_test(finding: Finding) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from planproof_engine.records import record
+from planproof_engine import record
 
 NOT_HANDED_IN = "no dbt was handed in"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectNode
 from planproof.publish.data_tests.trial import DataTest, StagedRows, Tests, run_tests
-from planproof.report.details import DataTestResult
+from planproof.report import DataTestResult
 
 NOT_COMPILED = "the manifest holds no compiled SQL for it; compile it with its model"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,13 @@ from planproof import own_errors
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
-from planproof.project.cache import Cache
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of
+from planproof.project import Cache, Frozen, Project, ProjectNode, contract_of, read_frozen
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.schedule import Schedule
-from planproof.project.sources import Frozen, read_frozen
-from planproof.report.details import Details
+from planproof.report import Details, Report, format_count
 from planproof.report.folding import list_names
-from planproof.report.model import Report
-from planproof.report.parts import format_count
-from planproof_engine.catalog import Relation, RelationName, split_name
-from planproof_engine.claim import join_path
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof_engine import Conf, Finding, Relation, RelationName, Verdict, evolve, join_path, record, split_name
 from planproof_engine.schema import ByColumn, LogicalField, by_name, fold_name
 from planproof_engine.types import DataType, parse_type
 
@@ -223,7 +214,7 @@ def compare_projects(
         for change in compare_shapes(old.shapes.get(key), new.shapes.get(key), other_place):
             if change.what == "moved" and after.nodes[key].kind == "source":
                 # Nobody wrote another table: this project reads another one.
-                change = replace(change, effect=SAFE, what="read from elsewhere")
+                change = evolve(change, effect=SAFE, what="read from elsewhere")
             # A reader that the change stops is planned in the old project alone.
             sides = [new] if change.before is None and change.effect == SAFE else [old, new]
             file = after.nodes[key].file if key in after.nodes else None
@@ -232,7 +223,7 @@ def compare_projects(
                 left -= len(change.reaches)
             else:
                 beyond += 1
-            changes.append(replace(change, file=file))
+            changes.append(evolve(change, file=file))
     remarks = [targets] if targets else []
     if beyond:
         reached = f"the others reach {MOST_REACHED - left:,} columns"
@@ -294,7 +285,7 @@ def _follow_change(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> 
         side.add_readers(key, found.values(), contracts, exposures)
     made = {relation for relation, name in reached if name != _ROWS}
     names = (f"{relation}.{name}" for relation, name in reached if name != _ROWS or relation not in made)
-    return replace(
+    return evolve(
         change,
         reaches=tuple(sorted(names)),
         contracts=tuple(sorted(contracts)),
@@ -334,10 +325,10 @@ def _place_beside(project: Project, other: Project) -> Project:
     def here(node: ProjectNode) -> ProjectNode:
         twin = other.nodes.get(node.unique_id)
         same = twin is not None and node.raw.get("checksum") == twin.raw.get("checksum")
-        return node if same or node.kind != "seed" else replace(node, file=None)
+        return node if same or node.kind != "seed" else evolve(node, file=None)
 
     nodes = {key: here(node) for key, node in project.nodes.items()}
-    return replace(project, nodes=nodes, directory=other.directory)
+    return evolve(project, nodes=nodes, directory=other.directory)
 
 
 @dataclass(slots=True)

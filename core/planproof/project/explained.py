@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectError, ProjectNode, read_frozen
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError
-from planproof.project.sources import read_frozen
-from planproof_engine import deeply
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine import AnalysisError, Conf, Unknown, deeply, record
 from planproof_engine.plans import Expr, References
-from planproof_engine.records import record
 from planproof_engine.schema import LogicalField
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import Any
 
 from planproof.project.cache import Cache, CacheEntry, code_digest, digest_of
 from planproof.project.reads import Reads
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.report.packed import form_of, report_of
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, record
 
 Form = dict[str, Any]
 """A report as `report_of` reads it."""

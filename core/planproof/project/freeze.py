@@ -6,13 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planproof.project import diff
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.reads import ProjectError
+from planproof.project import Project, ProjectError, ProjectNode, diff
 from planproof.project.sources import Frozen, Known, parse_entry
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError
+from planproof.session import Session, SparkFailure, StoredTable
+from planproof_engine import AnalysisError, Conf
 from planproof_engine.types import DataType, parse_type
 
 VERSION = 1

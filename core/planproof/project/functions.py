@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planproof_engine import record
 from planproof_engine.python_functions import DeclarationError
-from planproof_engine.records import record
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 
 def load(place: str, folder: Path) -> Mapping[str, Any]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from planproof.project import Project, ProjectError, ProjectNode
 from planproof.project.lookup import parts_of
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import split_columns
-from planproof.project.reads import ProjectError
-from planproof_engine import LogicalPlan, deeply
-from planproof_engine.finding import Finding
+from planproof_engine import Finding, LogicalPlan, deeply, evolve
 from planproof_engine.hazards import Written, make_unproved, suspected_batches
 from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
@@ -50,7 +47,7 @@ def judge_increments(
         part = texts.later[slice(*suspicion.span)] if suspicion.span is not None else ""
         at = own.find(part) if part and own.count(part) == 1 else -1
         origin = place(own, at, at + len(part)) if at >= 0 else None
-        placed.append(replace(suspicion.finding, origin=origin))
+        placed.append(evolve(suspicion.finding, origin=origin))
     return placed + ([proof] if proof is not None else [])
 
 

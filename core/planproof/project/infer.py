@@ -10,30 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
-from planproof.project.contracts import load_own
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectError, ProjectNode, load_own, read_frozen
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.reads import ProjectError
 from planproof.project.selection import select_models, split_compiled
-from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof.regular import real_path
-from planproof_engine import OverBudget, bounded
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Verdict
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import record
+from planproof_engine import AnalysisError, Conf, OverBudget, Unknown, Verdict, bounded, record
 from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quote_if_needed
-
-if TYPE_CHECKING:
-    pass
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""

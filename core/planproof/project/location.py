@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,10 @@ from planproof.project.manifest import Project, read_project
 from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.reads import ProjectError
 from planproof.project.target_folder import target_folder
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, evolve, record
 
 if TYPE_CHECKING:
-    from planproof.session.protocol import Session
+    from planproof.session import Session
 
 _SERVERS = frozenset({"spark.remote", "thrift.host"})
 """Settings that name a server."""
@@ -45,9 +44,9 @@ class ProjectLocation:
     def project(self) -> Project:
         """The project as it was compiled last, or as `manifest` has it. Raises `ProjectError`."""
         if self.manifest is None:
-            return replace(read_project(self._directory, self.target_path), compiler=self.compiler)
-        project = replace(read_project(self.manifest), compiler=self.compiler)
-        return replace(project, directory=self.project_dir) if self._has_project_file else project
+            return evolve(read_project(self._directory, self.target_path), compiler=self.compiler)
+        project = evolve(read_project(self.manifest), compiler=self.compiler)
+        return evolve(project, directory=self.project_dir) if self._has_project_file else project
 
     @property
     def has_dbt(self) -> bool:
@@ -87,7 +86,7 @@ class ProjectLocation:
             state=Path(state).resolve() if state is not None else None,
             failed=failed,
         )
-        return replace(read_project(manifest), directory=self._directory, compiler=self.compiler)
+        return evolve(read_project(manifest), directory=self._directory, compiler=self.compiler)
 
     @property
     def folder(self) -> Path:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from planproof.project.manifest import Project, ProjectNode, read_project
+from planproof.project import Project, ProjectNode, read_project
 from planproof.project.reads import note_unrepeatable
-from planproof_engine.catalog import Catalog, Relation, RelationName, split_name
+from planproof_engine import Catalog, Relation, RelationName, evolve, split_name
 
 Parts = tuple[str, ...]
 
@@ -85,9 +84,9 @@ def merge_state(project: Project, state: str | Path) -> Project:
         raw = {**node.raw, "defer_relation": node.raw.get("defer_relation") or {"relation_name": twin.relation}}
         if node.sql is None and twin.raw.get("checksum") == node.raw.get("checksum"):
             raw["compiled_code"] = twin.sql
-        return replace(node, raw=raw)
+        return evolve(node, raw=raw)
 
-    return replace(project, nodes={key: deferred(node) for key, node in project.nodes.items()})
+    return evolve(project, nodes={key: deferred(node) for key, node in project.nodes.items()})
 
 
 def parts_of(given: str | Parts) -> Parts:

@@ -26,7 +26,7 @@ from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_h
 from planproof.project.target_folder import format_target, target_folder
 from planproof.project.texts import Texts
 from planproof.project.variables import read_variables
-from planproof_engine.conf import Conf
+from planproof_engine import Conf
 
 Kinds = tuple[type, ...]
 

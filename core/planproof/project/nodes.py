@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
 from planproof.project.reads import ProjectError, UnreadableContract
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
-from planproof_engine.catalog import split_name
-from planproof_engine.conf import Conf
-from planproof_engine.schema import ColumnNames
+from planproof_engine import ColumnNames, Conf, evolve, split_name
 from planproof_engine.types import DataType, parse_type, quote_if_needed
 
 Node = Mapping[str, Any]
@@ -138,7 +135,7 @@ def _read_contract(node: Node, conf: Conf) -> Contract | None:
     try:
         return Contract(
             [(name, _read_type(column, name, where, conf), True) for name, column in columns.items()],
-            [replace(c, takes_null=takes_null) for c in _read_constraints(node, columns, where) if c is not None],
+            [evolve(c, takes_null=takes_null) for c in _read_constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
             custom_constraints(node),
         )
@@ -170,7 +167,7 @@ def settings_of(
     if found.in_force.on_violation != "quarantine":
         return found
     if has_no_rows(node) and not _has_own_quarantine(node):
-        return replace(found, on_violation="stop")
+        return evolve(found, on_violation="stop")
     if given.get("on_violation") == "quarantine":
         _refuse_quarantine(node, where)
     return found

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
@@ -20,14 +20,13 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
+from planproof.project import Project, ProjectNode, settings_of
 from planproof.project import sources as schemas
 from planproof.project.behind import OverReach
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.reads import ProjectError, UnreadableContract
@@ -35,12 +34,11 @@ from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, convert_to_json
 from planproof.project.subject import Subject, excuse_ephemeral, report_failed, report_too_large, report_unreadable
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
-from planproof.report.model import Report
-from planproof_engine import OverBudget, bounded
+from planproof.report import Report
+from planproof_engine import AnalysisError, OverBudget, Unknown, bounded, evolve
 from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, OUTDATED, PRINTED, Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import drop_lengths
 
 if TYPE_CHECKING:
@@ -76,12 +74,12 @@ def _doubt_older_text(report: Report, changed: str | None) -> Report:
         return report
     message = f"{changed} since dbt compiled it"
     doubted = [
-        replace(f, verdict=Verdict.UNPROVED, message=f"{OUTDATED}{f.message}")
+        evolve(f, verdict=Verdict.UNPROVED, message=f"{OUTDATED}{f.message}")
         for f in report.findings
         if f.verdict is Verdict.VIOLATED
     ]
     rest = [f for f in report.findings if f.verdict not in (Verdict.PROVED, Verdict.VIOLATED)]
-    return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
+    return evolve(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
 
 
 @dataclass
@@ -115,7 +113,7 @@ class OfflineCheck:
         if self.project.adapter == "databricks":
             spark = spark or f"databricks-{max(RUNTIMES)}"
             # What dbt-spark sets in every session, dbt-databricks leaves to the runtime.
-            self.conf = replace(Conf() if self.conf == DBT_CONF else self.conf, databricks=True)
+            self.conf = evolve(Conf() if self.conf == DBT_CONF else self.conf, databricks=True)
         self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.files = Files(self.project)
         self.stored = stored_nodes(self.project)
@@ -225,7 +223,7 @@ class OfflineCheck:
                 raise Wanted(found.unique_id)
             self.visit(found)
             relation = self.catalog.find(own)
-            return None if relation is None else replace(relation, name=join_name(parts))
+            return None if relation is None else evolve(relation, name=join_name(parts))
         return None if found is None else self._make_relation(join_name(parts), found)
 
     def _visit_node(self, node: ProjectNode) -> Report | None:

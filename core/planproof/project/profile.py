@@ -15,9 +15,7 @@ from typing import Any
 from planproof.project.contracts import load_file, load_own
 from planproof.project.reads import ProjectError
 from planproof.regular import real_path
-from planproof_engine import OverBudget, bounded
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
+from planproof_engine import Conf, OverBudget, bounded, record
 
 DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""

@@ -23,8 +23,7 @@ from yaml import YAMLError as PlainYAMLError
 from planproof.project.infer import Inferred, InferredColumn
 from planproof.project.reads import ProjectError, read_content
 from planproof.project.yaml_text import is_plain, refuse_large
-from planproof_engine import OverBudget, bounded
-from planproof_engine.schema import ByColumn, fold_name
+from planproof_engine import ByColumn, OverBudget, bounded, fold_name
 
 
 def keep_own_lines(own: str, unchanged: str, changed: str) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Contract
-from planproof.project.manifest import ProjectNode
+from planproof.project import Known, ProjectNode
 from planproof.project.nodes import Node, settings_of, split_columns
-from planproof.project.sources import Known
 from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema, by_name, fold_name
 from planproof_engine.types import DataType, as_nullable
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from planproof.project import ProjectNode
 from planproof.project.cache import Cache, code_digest, digest_of
 from planproof.project.compiled import template_of
 from planproof.project.finished import Earlier, Form, form_of_conf
-from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
-from planproof.report.model import Report
+from planproof.report import Report
 from planproof.report.packed import pack, report_of, unpack
-from planproof_engine.records import record
+from planproof_engine import record
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""

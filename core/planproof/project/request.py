@@ -13,21 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
-from planproof.project.cache import Cache
+from planproof.project import Cache, ProjectLocation
 from planproof.project.compiler import Compiler
 from planproof.project.contracts import parse_contract, read_contract
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
 from planproof.project.garbage import reduce_collections
-from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.reads import ProjectError, note_reads
 from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded
-from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure
+from planproof.report import Report
+from planproof.session import Session, SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import check_settings as checked_settings
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import record
+from planproof_engine import AnalysisError, record
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:

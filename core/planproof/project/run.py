@@ -5,26 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Model
+from planproof.project import Project, ProjectError, ProjectNode
 from planproof.project.branches import Branch, find_branch
 from planproof.project.compiled import Promises, relocate
-from planproof.project.manifest import Project, ProjectNode
-from planproof.project.reads import ProjectError
 from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
 from planproof.project.statements import Around, Hook, grants_of, hooks_of, list_never_run
-from planproof.publish.transaction.names import Refused
-from planproof.report.details import Details
-from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
-from planproof_engine.records import record
-from planproof_engine.schema import fold_name
+from planproof.publish.transaction import Refused
+from planproof.report import Details, Report
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, Finding, Verdict, evolve, fold_name, quote_name, record, split_name
 from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
@@ -221,7 +214,7 @@ class _NodePublisher:
             return self._publish(node, model)
         try:
             with load_seed(self.session, read_seed(self.project, node)) as sql:
-                return self._publish(node, replace(model, sql=sql))
+                return self._publish(node, evolve(model, sql=sql))
         except (ProjectError, SparkFailure, AnalysisError, Refused) as failure:
             return _complete_report(_report_failure(model, failure), node, model, self.project, self.session)
 
@@ -258,7 +251,7 @@ def _note_hooks(report: Report, begun: Iterable[Hook]) -> Report:
     name = split_name(report.model)[-1]
     hooks = (h for h in begun if h.moment == "pre-hook" and h.runs)
     found = next((h.shown for h in hooks if may_change(read_head(h.sql), name)), None)
-    return replace(report, details=replace(report.details, hooked=found))
+    return evolve(report, details=evolve(report.details, hooked=found))
 
 
 def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:
@@ -269,10 +262,10 @@ def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: 
         around.grant(report.model, grants_of(config), existed)
         around.run(hooks_of(config), "post-hook")
     except SparkFailure as failure:
-        details = replace(report.details, published=True, transient=failure.transient)
+        details = evolve(report.details, published=True, transient=failure.transient)
         error = f"it was published, and then {failure}"
         found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
-        return replace(report, outcome="failed", error=error, details=details, findings=(*report.findings, found))
+        return evolve(report, outcome="failed", error=error, details=details, findings=(*report.findings, found))
     return report
 
 
@@ -379,17 +372,17 @@ def order_columns(model: Model, guard: Publisher) -> Model:
     names, promised = (list(map(fold_name, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.texts import drop_terminators
+    from planproof_engine import drop_terminators
 
     columns = ", ".join(map(quote_name, wanted))
-    return replace(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")
+    return evolve(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")
 
 
 def add_comments(model: Model, node: ProjectNode, guard: Publisher) -> Model:
     """The view with the comments of its columns, where `persist_docs` asks for them."""
     comments = node.column_comments()
     columns = [(name, comments.get(name)) for name in guard.columns(model)] if comments else []
-    return replace(model, options={**model.options, "columns": columns}) if columns else model
+    return evolve(model, options={**model.options, "columns": columns}) if columns else model
 
 
 def _tell_existed(project: Project, node: ProjectNode) -> bool | None:
@@ -422,7 +415,7 @@ def _complete_report(
     report: Report, node: ProjectNode, model: Model, project: Project, session: Session | None
 ) -> Report:
     left = _find_previous(session, model.name) if session is not None and report.outcome == "rejected" else {}
-    details = replace(
+    details = evolve(
         report.details,
         **left,
         unique_id=node.unique_id,
@@ -433,7 +426,7 @@ def _complete_report(
         contract=model.contract is not None,
         contract_hash=model.contract.fingerprint if model.contract is not None else None,
     )
-    placed = relocate(replace(report, details=details), node.raw, project.directory)
+    placed = relocate(evolve(report, details=details), node.raw, project.directory)
     return Promises(project.directory).place_findings(placed, node.raw)
 
 

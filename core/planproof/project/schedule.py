@@ -15,15 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from planproof.judge.draft import TOO_LARGE
-from planproof.project.cache import Cache
+from planproof.project import Cache, ProjectNode
 from planproof.project.finished import Earlier
 from planproof.project.garbage import freeze_old_objects, reduce_collections
-from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
 from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
-from planproof.report.model import Report
+from planproof.report import Report
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -19,12 +19,12 @@ from decimal import Decimal, InvalidOperation, Overflow
 from io import StringIO
 from pathlib import Path
 
-from planproof.project.manifest import Project, ProjectNode
+from planproof.project import Project, ProjectNode
 from planproof.project.nodes import read_mapping
 from planproof.project.reads import ProjectError, is_file, package_folder, read_within
 from planproof.publish.transaction.names import refuse_unspeakable
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.quoting import quote_literal, quote_name
+from planproof.session import Session, SparkFailure
+from planproof_engine import quote_literal, quote_name
 from planproof_engine.types import TypeSyntaxError, parse_type
 
 BATCH = 10_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import ProjectError, is_file, is_within, note_unrepeatable, read_within, resolve_within
 from planproof.session.files import data_files
-from planproof_engine import OverBudget, bounded, is_bounded
-from planproof_engine.catalog import RelationName
-from planproof_engine.conf import UnknownSpark, spark_version
-from planproof_engine.records import record
+from planproof_engine import OverBudget, RelationName, UnknownSpark, bounded, evolve, is_bounded, record, spark_version
 from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
@@ -152,13 +149,13 @@ def _find_schema(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: 
         if isinstance(declared, Unread):
             return declared if found is None else Unread(f"{declared.reason}. {found.reason}")
         found = declared
-    return replace(found, evidence=_find_evidence(project, node, found))
+    return evolve(found, evidence=_find_evidence(project, node, found))
 
 
 def _complete_snapshot(node: ProjectNode, known: Known | None) -> Known | Unread:
     """`dbt snapshot` adds its query's new columns to the table that was frozen."""
     if known is not None:
-        return replace(known, complete=False)
+        return evolve(known, complete=False)
     return Unread(
         f"the snapshot {node.relation} has columns that only dbt and Spark know; run `dbt snapshot` and then "
         "`planproof freeze`"

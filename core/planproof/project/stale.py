@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from planproof.project import Project, ProjectNode
 from planproof.project.contracts import load_file
-from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
 from planproof.project.reads import (
     ProjectError,

@@ -8,10 +8,9 @@ from dataclasses import fields
 from functools import lru_cache
 
 from planproof.judge.doubts import Incomplete
-from planproof.project.sources import Known
-from planproof.report.model import Report
-from planproof_engine.catalog import Relation
-from planproof_engine.records import record
+from planproof.project import Known
+from planproof.report import Report
+from planproof_engine import Relation, record
 from planproof_engine.types import DataType, from_json
 
 

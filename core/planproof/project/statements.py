@@ -10,11 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.records import record
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, quote_name, quote_parts, record, split_name
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")
 _PRIVILEGE = re.compile(r"[A-Za-z_]+( [A-Za-z_]+)*")
@@ -127,7 +124,7 @@ class Around:
 
     def run(self, hooks: Iterable[Hook], moment: str) -> None:
         """The plain hooks of one moment, in their order. Raises `SparkFailure`, which names the hook."""
-        from planproof_engine.texts import drop_terminators
+        from planproof_engine import drop_terminators
 
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
-from planproof.project.manifest import ProjectNode
-from planproof.project.nodes import contract_of
+from planproof.project import ProjectNode, contract_of
 from planproof.project.reads import UnreadableContract
-from planproof.report.model import Report
-from planproof_engine import OverBudget
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof.report import Report
+from planproof_engine import Conf, Finding, OverBudget, Verdict, evolve, record
 
 
 @record(frozen=True, slots=True)
@@ -65,7 +59,7 @@ def excuse_ephemeral(report: Report) -> Report:
     """An ephemeral model is never built alone: what is wrong with it is wrong with the models that read it."""
     said = "an ephemeral model is never built alone; the models that read it are judged"
     findings = [
-        replace(f, verdict=Verdict.WARNING, evidence=said) if f.verdict is Verdict.VIOLATED else f
+        evolve(f, verdict=Verdict.WARNING, evidence=said) if f.verdict is Verdict.VIOLATED else f
         for f in report.findings
     ]
-    return replace(report, findings=tuple(findings))
+    return evolve(report, findings=tuple(findings))

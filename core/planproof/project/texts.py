@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from planproof.project.reads import read_within, resolve_within
-from planproof_engine.records import record
+from planproof_engine import record
 
 _NEWLINE = re.compile(r"\r\n|\r")
 _BLANK = re.compile(r"\s+")

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from planproof.judge.doubts import Incomplete
-from planproof.project.manifest import ProjectNode
-from planproof_engine.catalog import Catalog, Relation
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import record
+from planproof.project import ProjectNode
+from planproof_engine import AnalysisError, Catalog, Conf, Relation, Unknown, evolve, record
 from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
 from planproof_engine.texts import list_mentioned_names, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
@@ -141,12 +137,12 @@ class Supposition:
             return found
         mark = f"{_ONE_MORE}({'.'.join(found.parts).lower()})"
         sources[mark] = unknown.source
-        fields = [replace(f, type=kind, nullable=True) if f.name in unknown.columns else f for f in found.schema]
+        fields = [evolve(f, type=kind, nullable=True) if f.name in unknown.columns else f for f in found.schema]
         if unknown.is_wider:
             held = ColumnNames(f.name for f in fields)
             fields += [LogicalField(found.name, f"{mark}{n}", t, nullable=True) for n, t in enumerate(_MARKS)]
             fields += [LogicalField(found.name, name, kind, nullable=True) for name in sorted(names - held)]
-        return replace(found, schema=LogicalSchema(tuple(fields)))
+        return evolve(found, schema=LogicalSchema(tuple(fields)))
 
 
 def _form_of(schema: LogicalSchema) -> list[tuple[str, DataType, bool]]:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planproof.invariants.count_queries import TERMS, RowTerm
-from planproof.publish.transaction.names import Names, quarantine_of
-from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quote_name
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof.publish.transaction import Names, quarantine_of
+from planproof_engine import PhysicalField, PhysicalSchema, quote_name, split_name
 from planproof_engine.types import STRING, TIMESTAMP, Array
 
 RUN, AT, DATE = "quarantine_run", "quarantine_at", "quarantine_date"

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from planproof.publish.transaction.partition import list_names, partitions_of
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local
 
 MOST_PARTITIONS = 256
 """With more partitions than these, a look at all files costs more than a count of a column's nulls."""

@@ -18,8 +18,8 @@ from planproof.publish.iceberg import left as iceberg
 from planproof.publish.notes.notebook import Left
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Format
-from planproof.publish.transaction.names import Refused
-from planproof.session.protocol import Session
+from planproof.publish.transaction import Refused
+from planproof.session import Session
 
 FORMATS: Mapping[str, Callable[[Session, Model], Format[Any]]] = {
     "parquet": lambda session, model: Parquet(session),

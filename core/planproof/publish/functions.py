@@ -8,13 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine import LogicalPlan, deeply, plan
-from planproof_engine.catalog import Catalog
-from planproof_engine.conf import Conf
-from planproof_engine.finding import Finding, Verdict
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, Catalog, Conf, Finding, LogicalPlan, Unknown, Verdict, deeply, plan
 from planproof_engine.functions.nested import BROKEN, ListCall
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.python_functions import (
     ALWAYS,
     ANY,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from planproof.invariants.sink import find_untyped
@@ -29,13 +29,11 @@ from planproof.publish.materialize.incremental import find_overflow
 from planproof.publish.materialize.materialization import Job, Publication, Standing, is_incremental_run
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Evicted, Names, Refused
 from planproof.publish.transaction.states import STATES, Stopped, Target, tell
 from planproof.publish.undoing import tell_unseen
-from planproof.session.protocol import SparkFailure, StoredTable
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof.session import SparkFailure, StoredTable
+from planproof_engine import AnalysisError, Finding, Verdict, evolve
 
 P = TypeVar("P", bound=Publication)
 
@@ -264,7 +262,7 @@ def begin(job: Job, format: Format[Any], full_refresh: bool, again: Callable[[],
     if job.model.materialized == "incremental" and not is_incremental_run(job, full_refresh):
         # What a later run adds becomes of the table's types; here the table is made.
         found = find_untyped(job.examined.promised, job.model.file_format)
-        job.draft.add(replace(f, origin=job.examined.locate(f.field or "")) for f in found)
+        job.draft.add(evolve(f, origin=job.examined.locate(f.field or "")) for f in found)
         if found:
             return None
     publication = way.begin(job)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planproof.judge.draft import Effect
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, StoredTable
-from planproof_engine.catalog import Catalog, Relation, RelationName
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Verdict
-from planproof_engine.quoting import quote_parts
+from planproof.session import Session, StoredTable
+from planproof_engine import Catalog, Relation, RelationName, Verdict, evolve, join_path, quote_parts
 from planproof_engine.schema import LogicalSchema
 
 
@@ -134,8 +131,8 @@ class Memory:
         if kind != found.kind or (kind == "view" and self._is_hidden(parts)):
             return found
         known = self._find_valid_evidence(key, (), stored)
-        fields = tuple(replace(f, evidence=f.evidence or known.get(f.name)) for f in found.schema)
-        return replace(found, schema=LogicalSchema(fields)) if known else found
+        fields = tuple(evolve(f, evidence=f.evidence or known.get(f.name)) for f in found.schema)
+        return evolve(found, schema=LogicalSchema(fields)) if known else found
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a published view of the same name."""

@@ -18,14 +18,10 @@ from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.swaps.strays import count_strays
-from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.publish.transaction.states import STATES, Ending, Target
+from planproof.publish.transaction import STATES, Ending, JournaledPublication, Names, Refused, Target
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine.catalog import RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof.session import Session, SparkFailure, StoredTable
+from planproof_engine import AnalysisError, Finding, RelationName, Verdict
 
 
 class Parquet:

@@ -14,11 +14,9 @@ from planproof.contract import Model
 from planproof.publish.bad_rows import BadRows
 from planproof.publish.materialize.materialization import Job, Materialization, Publication
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names
-from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import StoredTable
-from planproof_engine.finding import Finding
-from planproof_engine.schema import PhysicalSchema
+from planproof.publish.transaction import Ending, Names
+from planproof.session import StoredTable
+from planproof_engine import Finding, PhysicalSchema
 
 P = TypeVar("P", bound=Publication)
 Q = TypeVar("Q", bound=Publication, contravariant=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
@@ -31,16 +31,11 @@ from planproof.publish.materialize.materialization import Job, Publication
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names, Refused, quarantine_of
-from planproof.publish.transaction.publication import column_list
-from planproof.publish.transaction.states import Stopped
+from planproof.publish.transaction import Names, Refused, Stopped, column_list, quarantine_of
 from planproof.report.details import QuarantinedRows
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof_engine import AnalysisError, Finding, Verdict, evolve, quote_literal, split_name
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import STRING, format_ddl, same_type
 
@@ -74,11 +69,11 @@ class Quarantining(Steps[P]):
         examined = job.examined._replace(
             sql=bad.good_rows,
             runs=job.session.analyze(bad.good_rows),
-            planes=replace(job.examined.planes, python_fed=False),
+            planes=evolve(job.examined.planes, python_fed=False),
         )
-        good = replace(job, names=bad.names, examined=examined, after_quarantine=True)
+        good = evolve(job, names=bad.names, examined=examined, after_quarantine=True)
         # The findings on the model were added in the first staging.
-        silent = replace(good, draft=Draft(job.draft.model, job.draft.settings))
+        silent = evolve(good, draft=Draft(job.draft.model, job.draft.settings))
         publication = steps.materialization.begin(silent)
         if publication is None:
             raise Refused(f"{job.model.name}: its table was changed while its rows were looked at", transient=True)
@@ -172,7 +167,7 @@ def excuse_rows(draft: Draft) -> Iterator[None]:
     except (Stopped, SparkFailure) as stop:
         if stop.transient:
             draft.findings = [
-                replace(f, verdict=Verdict.WARNING) if f.verdict is Verdict.VIOLATED and is_of_rows(f) else f
+                evolve(f, verdict=Verdict.WARNING) if f.verdict is Verdict.VIOLATED and is_of_rows(f) else f
                 for f in draft.findings
             ]
         raise

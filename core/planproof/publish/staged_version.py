@@ -10,7 +10,7 @@ from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.staged_write import Tested, as_subquery
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)

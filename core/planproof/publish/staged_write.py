@@ -5,13 +5,13 @@ Each format has its own (`Format.staged`). Nothing else needs to know how a form
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from planproof.judge.draft import Effect
 from planproof.publish.data_tests.decided import Stored
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import PhysicalSchema, drop_terminators, quote_name
 
 
 class Tested(NamedTuple):
@@ -27,6 +27,21 @@ class Tested(NamedTuple):
 def as_subquery(sql: str) -> str:
     """A query as it stands in FROM."""
     return f"(\n{drop_terminators(sql)}\n)"
+
+
+def unite_rows(
+    before: str, staged: str, old: Sequence[str], new: Iterable[tuple[str, str]], replaced: Sequence[str]
+) -> str:
+    """The rows of `before` and the staged ones, for a FROM clause. `old` are the columns of both, `new` those that the
+    staged rows alone have, with their types. Of partitions (`replaced`: their columns) that were staged, no old row
+    stays."""
+    shared, added = [quote_name(c) for c in old], [(quote_name(c), kind) for c, kind in new]
+    filled = ", ".join([*shared, *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in added)])
+    kept = f"SELECT {filled} FROM {before}"
+    if replaced:
+        same = " AND ".join(f"old.{quote_name(c)} <=> new.{quote_name(c)}" for c in replaced)
+        kept += f" AS old LEFT ANTI JOIN {staged} AS new ON {same}"
+    return f"({kept} UNION ALL SELECT {', '.join([*shared, *(name for name, _ in added)])} FROM {staged})"
 
 
 class StagedWrite(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 
 def tell_of_undoing(model: str, by: str = "") -> Finding:

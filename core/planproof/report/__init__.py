@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planproof.report.details import DataTestResult, Details, TableChange
 from planproof.report.model import WRITERS, Report
+from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
+from planproof.report.run import RunReport, run_report
 
 
 def _render_html(reports: Sequence[Report]) -> str:

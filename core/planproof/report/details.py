@@ -6,11 +6,10 @@ the JSON form where it is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from planproof_engine.records import record
-from planproof_engine.schema import by_name
+from planproof_engine import by_name, evolve, record
 
 
 @record(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class TableVersion:
     def drop_values(self) -> TableVersion:
         """The same, without what rows hold."""
         why = "left out: changes: counts"
-        return replace(self, columns=tuple(replace(c, low=None, high=None, unknown=why) for c in self.columns))
+        return evolve(self, columns=tuple(evolve(c, low=None, high=None, unknown=why) for c in self.columns))
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> TableVersion:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from planproof.report import parts
 from planproof.report.model import Report
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof_engine import Finding, Verdict, record
 
 STYLE = ("PP129", "PP130")
 """Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""

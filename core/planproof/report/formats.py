@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planproof.report.parts import join_lines, neutralize, neutralize_json
 from planproof.report.run import RunReport
-from planproof_engine.records import record
+from planproof_engine import record
 
 FORMATS = ("text", "json", "markdown", "html", "junit", "sarif", "github", "openlineage")
 

@@ -9,7 +9,7 @@ from planproof.report.folding import describe_unjudged, find_consequences, is_se
 from planproof.report.model import Report
 from planproof.report.run import HOW, RunReport
 from planproof.report.text import render_summary
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "notice"}
 

@@ -20,7 +20,7 @@ from planproof.report.model import PLANES, Report
 from planproof.report.picture import Ways, build_matrix, draw_plan, load_template
 from planproof.report.run import RunReport
 from planproof.report.text import quote, render_summary
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 _STATES = ("violated", "skipped", "unproved", "none", "proved")
 _LONG = 300

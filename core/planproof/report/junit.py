@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from planproof.report.model import Report
 from planproof.report.parts import Parts, format_place, is_failing, message_of, neutralize, next_steps
 from planproof.report.run import RunReport
-from planproof_engine.finding import Verdict
+from planproof_engine import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from planproof.report import folding, parts
 from planproof.report.model import Report
 from planproof.report.text import render_summary
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Finding, Verdict
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
 _LINK = re.compile("@|:(?=//)|www(?=[.])")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from typing import Any
 
 from planproof.report.details import Details
-from planproof_engine.finding import Finding, Rewrite, Verdict
-from planproof_engine.records import record
+from planproof_engine import Finding, Rewrite, Verdict, evolve, record
 
 PLANES = ("contract", "logical", "rewritten", "analyzed", "optimized", "executed", "batches", "files", "catalog")
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
@@ -143,8 +142,8 @@ class Report:
     def to_brief(self) -> dict[str, Any]:
         """As `to_dict`, without the plan, the lineage, and texts that no finding quotes; of a healthy model also
         without what was read of each plane, and the invariants."""
-        kept = self if not self.is_healthy else replace(self, planes=(), invariants=())
-        form = replace(kept, details=replace(self.details, plan=None, lineage=None)).to_dict()
+        kept = self if not self.is_healthy else evolve(self, planes=(), invariants=())
+        form = evolve(kept, details=evolve(self.details, plan=None, lineage=None)).to_dict()
         quoted = any(f.origin is not None and f.origin.file is None for f in self.findings)
         return form if quoted else {**form, "sql": None, "executed_sql": None}
 

@@ -16,8 +16,7 @@ from planproof.report.details import Values
 from planproof.report.model import Report
 from planproof.report.parts import is_promise, message_of, neutralize_json
 from planproof.report.run import RunReport
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import CODES, Verdict
+from planproof_engine import CODES, Verdict, split_name
 
 DATASETS, JOBS = "spark", "planproof"
 """The namespaces of tables, whose names are the dotted ones, and of jobs, whose names are dbt's unique ids."""

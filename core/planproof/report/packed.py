@@ -11,7 +11,7 @@ from typing import Any
 
 from planproof.report.details import Details
 from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flatten
-from planproof_engine.finding import Finding, Rewrite
+from planproof_engine import Finding, Rewrite
 
 _LARGE = ("plan", "lineage")
 

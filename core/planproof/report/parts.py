@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from planproof.report.details import BrokenRows
 from planproof.report.model import Report
-from planproof_engine.catalog import split_name
-from planproof_engine.finding import CODES, Finding, Verdict
-from planproof_engine.origin import Origin
-from planproof_engine.records import record
+from planproof_engine import CODES, Finding, Origin, Verdict, evolve, record, split_name
 
 _LONG, _TERMS = 12, 6
 _LONGEST = 20_000
@@ -138,7 +134,7 @@ def is_stopping(report: Report, finding: Finding) -> bool:
         return True
     if not is_stopped(report) or report.outcome == "failed":
         return False
-    return replace(report, findings=(finding,)).fails(_threshold(report)) or (
+    return evolve(report, findings=(finding,)).fails(_threshold(report)) or (
         not report.fails(_threshold(report)) and finding in Parts.of(report).findings
     )
 

@@ -14,9 +14,7 @@ from markupsafe import Markup
 
 from planproof.report.model import PLANES, PlaneReading, Report
 from planproof.report.parts import neutralize
-from planproof_engine.catalog import RelationName, split_name
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ColumnNames, fold_name
+from planproof_engine import ColumnNames, Finding, RelationName, Verdict, fold_name, split_name
 
 
 class Cell(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Any
 
 from planproof.report.model import WRITERS, Report, find_worst
 from planproof.report.parts import is_failing, neutralize_json
-from planproof_engine.finding import Verdict
-from planproof_engine.records import record
+from planproof_engine import Verdict, record
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from planproof.report.model import Report
 from planproof.report.parts import is_stopping, message_of, neutralize
 from planproof.report.run import RunReport
-from planproof_engine.finding import CODES, Finding, Verdict
+from planproof_engine import CODES, Finding, Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "note"}

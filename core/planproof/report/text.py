@@ -12,8 +12,7 @@ from rich.text import Text
 
 from planproof.report import folding, parts
 from planproof.report.model import IN_BASELINE, Report
-from planproof_engine.finding import CODES, Finding, Verdict
-from planproof_engine.origin import Origin
+from planproof_engine import CODES, Finding, Origin, Verdict
 from planproof_engine.types import quote_if_needed
 
 # They take a while to import: healthy models are shown without.

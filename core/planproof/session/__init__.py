@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planproof.session import jvm_log
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session.protocol import Changing, Moved, Session, SparkFailure, SparkPlanes, StoredTable, Transaction
+from planproof.session.store import Store, decode_uri, encode_uri, local, store_of
 
 if TYPE_CHECKING:
     from planproof.session.classic import ClassicSession

@@ -14,9 +14,7 @@ from functools import partial
 from typing import Any
 
 from planproof.session.protocol import SparkFailure
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
+from planproof_engine import AnalysisError, quote_parts, split_name
 
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 """Conditions in which Spark says that there is no such relation."""

@@ -11,17 +11,13 @@ import re
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from planproof.session.described import parse_lines
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema, evolve, quote_parts, split_name
 
 PREFIX = "planproof_"
 """What the names of branches begin with."""
@@ -50,7 +46,7 @@ def iceberg_table(session: Session, name: str) -> StoredTable | None:
         return None
     schema = session.analyze(f"SELECT * FROM {relation}").analyzed
     found = parse_lines(name, lines, schema, properties)
-    return replace(found, partition_by=tuple(_read_partitions(lines)) or found.partition_by)
+    return evolve(found, partition_by=tuple(_read_partitions(lines)) or found.partition_by)
 
 
 def _read_partitions(lines: Sequence[Sequence[Any]]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -38,11 +37,7 @@ from planproof.session.snapshots import LOG_FORMATS
 from planproof.session.store import decode_uri
 from planproof.session.watched import entries, has_python_source, watch_query
 from planproof.session.write_plans import FileWriter, find_write_plans
-from planproof_engine.catalog import split_name
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, Conf, PhysicalSchema, evolve, quote_parts, split_name
 
 _REMEMBERED = 1000
 """How many catalog entries a session remembers; each is an object in the JVM."""
@@ -180,7 +175,7 @@ class ClassicSession(FrameSession):
         with explain_unplanned() as unplanned:
             optimized = described.physical_schema(planes.execution.optimizedPlan().schema().json())
             executed = described.physical_schema(planes.execution.executedPlan().schema().json())
-        return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned.reason)
+        return evolve(planes, optimized=optimized, executed=executed, unplanned=unplanned.reason)
 
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
         if planes.execution is None:
@@ -192,7 +187,7 @@ class ClassicSession(FrameSession):
         found = find_write_plans(ran)
         if found is None or found.optimized is None:
             return self.add_plans(planes)
-        return replace(planes, optimized=found.optimized, executed=found.executed)
+        return evolve(planes, optimized=found.optimized, executed=found.executed)
 
     def _analyze(self, sql: str) -> Any:
         """A QueryExecution that was analyzed and will run no command, whatever the text says."""
@@ -252,7 +247,7 @@ class ClassicSession(FrameSession):
                 return found
             view = self._iceberg.view(name) if self._iceberg.is_there else None
             if view is not None and not self._is_hidden(split_name(name)):
-                return replace(view, schema=(self._seen_schema(name) if seen else None) or view.schema)
+                return evolve(view, schema=(self._seen_schema(name) if seen else None) or view.schema)
             with translate_errors():
                 if self._is_in_session_catalog(split_name(name)):
                     return self._catalog_table(name, seen)

@@ -11,14 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from planproof.session.protocol import SparkFailure, StoredTable
+from planproof_engine import Conf, PhysicalField, PhysicalSchema, UnknownSpark, evolve
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf, UnknownSpark
-from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import Struct, from_json
 
 
@@ -78,7 +76,7 @@ def conf_of(version: str, found: Mapping[str, str | None], provider: str | None)
         conf = Conf.of(version, {key: value for key, value in found.items() if value is not None})
     except UnknownSpark as error:
         raise SparkFailure(str(error)) from None
-    return replace(conf, create_table_provider=provider or conf.create_table_provider)
+    return evolve(conf, create_table_provider=provider or conf.create_table_provider)
 
 
 Form = Mapping[str, Any]

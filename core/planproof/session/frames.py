@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -20,14 +19,11 @@ from planproof.session.absence import doubt_absence, verify_absence
 from planproof.session.failures import explain_unplanned, translate_errors
 from planproof.session.protocol import Capabilities, Entries, SparkPlanes, StoredTable
 from planproof.session.sql_only import SqlOnlySession
-from planproof_engine.catalog import split_name
+from planproof_engine import PhysicalSchema, drop_terminators, evolve, quote_parts, split_name
 from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.python_functions import Function
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"
@@ -137,7 +133,7 @@ class FrameSession(SqlOnlySession):
             for r in self.spark.sql(f"show tblproperties {quote_parts(split_name(name))}").collect()
         }
         found = described.parse_lines(name, lines, schema, properties)
-        return replace(found, tracked=found.tracked and self._has_managed_partitions())
+        return evolve(found, tracked=found.tracked and self._has_managed_partitions())
 
     def _has_managed_partitions(self) -> bool:
         return str(self.spark.conf.get(described.MANAGED_PARTITIONS, "true")).lower() == "true"
@@ -229,7 +225,7 @@ class ConnectSession(FrameSession):
             return None
         with translate_errors():
             temporary = self.spark.catalog.getTable(quote_parts(split_name(name))).isTemporary
-        return replace(found, kind="temporary view") if temporary else found
+        return evolve(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:
         with translate_errors():

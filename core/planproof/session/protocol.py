@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.confidential import hide_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import LOG_FORMATS, DataFile, Snapshot
-from planproof_engine.conf import Conf
-from planproof_engine.records import record
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Conf, PhysicalSchema, evolve, record
 
 if TYPE_CHECKING:
     from planproof_engine.functions.nested import ListCall
@@ -66,7 +64,7 @@ class Written(NamedTuple):
         to the table's type, or a plane is missing."""
         if self.optimized is None or self.executed.as_nullable() != planes.analyzed.as_nullable():
             return None
-        return replace(planes, optimized=self.optimized, executed=self.executed)
+        return evolve(planes, optimized=self.optimized, executed=self.executed)
 
 
 @record(frozen=True, slots=True)

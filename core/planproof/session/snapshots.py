@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from planproof_engine import PhysicalSchema, record
 from planproof_engine.claim import Path
-from planproof_engine.records import record
-from planproof_engine.schema import PhysicalSchema
 
 LOG_FORMATS = ("delta", "iceberg", "hudi", "paimon")
 """The formats whose tables have a log of their own."""

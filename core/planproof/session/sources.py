@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.catalog import Catalog, Relation
-from planproof_engine.quoting import quote_parts
+from planproof_engine import Catalog, Relation, quote_parts
 from planproof_engine.schema import LogicalField, LogicalSchema
 
 

@@ -12,9 +12,7 @@ from typing import Any
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.files import list_data_files, local_path
 from planproof.session.protocol import Place, SparkFailure, SparkPlanes, StoredTable, Transactional, Written
-from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema, quote_parts, split_name
 
 _ELSEWHERE = "only file: locations can be read from this machine"
 

@@ -10,7 +10,8 @@ import errno
 import os
 import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, unquote
@@ -107,6 +108,15 @@ def store_of(session: Session) -> Store:
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
+@contextmanager
+def _failing(to_do: str) -> Iterator[None]:
+    """An error of the file system is a `SparkFailure`, which says what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise SparkFailure(f"cannot {to_do}: {error}") from error
+
+
 class LocalStore:
     """Files of this machine."""
 
@@ -120,17 +130,15 @@ class LocalStore:
 
     def write(self, location: str, text: str, lasting: bool = True) -> None:
         path = _path(location)
-        try:
+        with _failing(f"write {location}"):
             temporary = self._write_temporary(path, text, lasting)
             os.replace(temporary, path)
             if lasting:
                 _sync_names(path)
-        except OSError as error:
-            raise SparkFailure(f"cannot write {location}: {error}") from error
 
     def create(self, location: str, text: str) -> bool:
         path = _path(location)
-        try:
+        with _failing(f"write {location}"):
             temporary = self._write_temporary(path, text)
             try:
                 # A link appears with its whole content or not at all; opening exclusively would show an empty file.
@@ -144,8 +152,6 @@ class LocalStore:
                 return self._create_unlinked(path, text)
             finally:
                 os.unlink(temporary)
-        except OSError as error:
-            raise SparkFailure(f"cannot write {location}: {error}") from error
         return True
 
     def _create_unlinked(self, path: str, text: str) -> bool:
@@ -176,50 +182,37 @@ class LocalStore:
         return temporary
 
     def exists(self, location: str) -> bool:
-        try:
-            os.lstat(_path(location))
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError as error:  # A file system that does not answer has not said that nothing is there.
-            raise SparkFailure(f"cannot look at {location}: {error}") from error
+        # A file system that does not answer has not said that nothing is there.
+        with _failing(f"look at {location}"):
+            try:
+                os.lstat(_path(location))
+            except (FileNotFoundError, NotADirectoryError):
+                return False
         return True
 
     def modification_time(self, location: str) -> float | None:
-        try:
+        with _failing(f"look at {location}"), suppress(FileNotFoundError):
             return os.stat(_path(location)).st_mtime
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise SparkFailure(f"cannot look at {location}: {error}") from error
+        return None
 
     def names(self, location: str) -> list[str]:
-        try:
+        with _failing(f"list {location}"), suppress(FileNotFoundError, NotADirectoryError):
             return sorted(os.listdir(_path(location)))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise SparkFailure(f"cannot list {location}: {error}") from error
+        return []
 
     def contents(self, location: str) -> dict[str, int]:
         path = _path(location)
-        try:
+        with _failing(f"list {location}"):
             return {os.path.relpath(file, path): os.stat(file).st_size for file in data_files(path)}
-        except OSError as error:
-            raise SparkFailure(f"cannot list {location}: {error}") from error
 
     def delete(self, location: str) -> None:
         path = _path(location)
-        try:
+        with _failing(f"delete {location}"), suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:
                 os.unlink(path)
-                with suppress(FileNotFoundError):
-                    os.unlink(_checksum_path(path))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise SparkFailure(f"cannot delete {location}: {error}") from error
+                os.unlink(_checksum_path(path))
 
     def prune(self, location: str) -> None:
         for folder, _, _ in os.walk(_path(location), topdown=False):
@@ -228,7 +221,7 @@ class LocalStore:
 
     def move(self, source: str, target: str) -> None:
         old, new = _path(source), _path(target)
-        try:
+        with _failing(f"move {source} to {target}"):
             if os.path.lexists(new):
                 raise FileExistsError(f"{target} exists")
             os.makedirs(os.path.dirname(new), exist_ok=True)
@@ -237,12 +230,10 @@ class LocalStore:
             checksum = _checksum_path(old)
             if os.path.lexists(checksum):
                 _rename(checksum, _checksum_path(new))
-        except OSError as error:
-            raise SparkFailure(f"cannot move {source} to {target}: {error}") from error
 
     def copy(self, source: str, target: str) -> None:
         old, new = _path(source), _path(target)
-        try:
+        with _failing(f"copy {source} to {target}"):
             os.makedirs(os.path.dirname(new), exist_ok=True)
             try:
                 os.link(old, new)
@@ -250,8 +241,6 @@ class LocalStore:
                 if error.errno not in (*_LINKLESS, errno.EXDEV):
                     raise
                 _copy_anew(old, new)
-        except OSError as error:
-            raise SparkFailure(f"cannot copy {source} to {target}: {error}") from error
 
 
 def _path(location: str) -> str:

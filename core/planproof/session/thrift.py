@@ -18,14 +18,10 @@ from planproof.session.absence import doubt_absence, verify_absence
 from planproof.session.described import CLAIMING, MANAGED_PARTITIONS, conf_of, parse_lines, parse_relation, parse_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.sql_only import SqlOnlySession
-from planproof_engine.catalog import split_name
+from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_name, quote_parts, split_name
 from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
-from planproof_engine.origin import AnalysisError
 from planproof_engine.python_functions import Function
-from planproof_engine.quoting import quote_name, quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)

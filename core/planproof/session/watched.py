@@ -29,8 +29,7 @@ from planproof.session.described import physical_schema
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND, Entries, PythonEntry
-from planproof_engine.quoting import quote_literal, quote_name
-from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine import ColumnNames, PhysicalSchema, quote_literal, quote_name
 
 _ROWS = "LogicalRDD"
 _FUNCTIONS = ("MapInArrow", "PythonMapInArrow", "MapInPandas", "FlatMapGroupsIn", "FlatMapCoGroupsIn")

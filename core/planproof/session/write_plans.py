@@ -18,7 +18,7 @@ from planproof.session import versions
 from planproof.session.described import physical_schema
 from planproof.session.failures import silence_pyspark
 from planproof.session.protocol import Written
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema
 
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _INTO_TABLES = ("AppendDataExec", "OverwriteByExpressionExec", "OverwritePartitionsDynamicExec")

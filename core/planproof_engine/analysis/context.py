@@ -12,14 +12,10 @@ from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog, split_name
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Column, Expr, Outer
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.nodes import Span
+from planproof_engine.expr import Alias, Column, Expr, Mismatch, Outer, Span
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import AnalysisError, Conf, Origin, Unknown, evolve, place, record
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import AnalysisError, Origin, Unknown, place
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 
 QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]

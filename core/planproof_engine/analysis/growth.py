@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Unknown
 
 MOST_NODES = 100_000
 """Relations and query blocks of one plan. Those of large models of public projects have a few hundred."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from planproof_engine.analysis.branches_taken import narrow_condition
-from planproof_engine.expr.nodes import Span
+from planproof_engine.expr import Span
 from planproof_engine.hazards.suspicion import Count
 from planproof_engine.sql import nodes as q
 

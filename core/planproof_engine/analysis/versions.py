@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from planproof_engine.functions.names import release
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 
 _SINCE = {
     "grouping by maps": "4.0",

@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
-from planproof_engine.records import record
+from planproof_engine.ground import Conf, record
 from planproof_engine.types.kinds import Expected
 
 Args = Sequence[Expr]

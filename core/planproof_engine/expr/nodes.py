@@ -14,13 +14,8 @@ from typing import Any, TypeGuard
 from planproof_engine import types as dt
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.parts import NO_PART
-from planproof_engine.expr.tree import Column as Column
-from planproof_engine.expr.tree import Expr as Expr
-from planproof_engine.expr.tree import Plan, handed_on
-from planproof_engine.expr.tree import Span as Span
-from planproof_engine.expr.tree import Subquery as Subquery
-from planproof_engine.expr.tree import fresh_id as fresh_id
-from planproof_engine.records import record
+from planproof_engine.expr.tree import Column, Expr, Plan, Span, Subquery, fresh_id, handed_on
+from planproof_engine.ground import record
 
 
 class OverChild(Expr):

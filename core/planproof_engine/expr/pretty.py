@@ -12,7 +12,7 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Unknown
 
 NAMELESS = "\ue000"
 """Stands around the reason why the name of a column is not known, and before what tells it from others: no query can

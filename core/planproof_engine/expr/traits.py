@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Literal
 
-from planproof_engine.records import record
+from planproof_engine.ground import record
 
 Places = Callable[[int], Sequence[int]]
 """Takes how many arguments a call has; gives the places of some of them."""

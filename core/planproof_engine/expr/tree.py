@@ -17,7 +17,7 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.expr.parts import name_parts, replace_parts
-from planproof_engine.records import record
+from planproof_engine.ground import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 
 Span = tuple[int, int]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.expr import Expr, Literal
 from planproof_engine.functions.bind import cast_unless_equal, makes_rows
+from planproof_engine.ground import Conf
 from planproof_engine.types import nodes as n
 from planproof_engine.types.casts import decimal_for
 from planproof_engine.types.coercion import adjust_decimal, bound_decimal, find_tightest, promote_string, wider_decimal

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal, struct_values
+from planproof_engine.expr import Call, Cast, Expr, GetField, Literal, Mismatch, struct_values
 from planproof_engine.expr.traits import Places, branches, every, some
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 
 DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
 

@@ -15,9 +15,9 @@ from decimal import Decimal as Number
 from typing import Any
 
 from planproof_engine import types as dt
+from planproof_engine.expr import Call, Cast, Expr, GetField, Literal, drop_alias, struct_values
 from planproof_engine.expr.function import EITHER, FIRST, Mismatch
-from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal, drop_alias, struct_values
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Unknown
 
 # Numbers of Java
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.expr import function
+from planproof_engine.expr import Call, Expr, Traits, function
 from planproof_engine.expr.function import Coerce, Many
-from planproof_engine.expr.nodes import Call, Expr
-from planproof_engine.expr.traits import Traits
 from planproof_engine.types.kinds import ANY
 
 KINDS = ("arrow", "pandas", "python")

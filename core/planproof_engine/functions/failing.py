@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
+from planproof_engine.expr import Call, Cast, Expr, Lambda, Literal
 from planproof_engine.functions.constants import TRUTHS, constant, is_computable
+from planproof_engine.ground import Conf
 from planproof_engine.zone import is_region
 
 UNEVALUABLE = ("array_sort", "assert_true", "raise_error")

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.expr import Call, Expr, Literal
 
 
 class _Unclear(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from planproof_engine.conf import SPARKS, Conf
-from planproof_engine.expr.function import Category, Signature
+from planproof_engine.expr import Category, Signature
 from planproof_engine.functions.families import FAMILIES
 from planproof_engine.functions.names import SINCE, SPARK_FUNCTIONS, release
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.expr.nodes import Alias, Call, Cast, Column, Expr, GetField, Literal
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Literal
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.functions.collation import TEXTUAL
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 
 _SEEDED_OR_ZONED = frozenset((
     "cast", "curdate", "current_date", "current_time", "date_format", "date_part", "date_trunc", "datepart",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding
+from planproof_engine.ground import Conf
 from planproof_engine.hazards.columns import (
     column_lists,
     find_swapped,

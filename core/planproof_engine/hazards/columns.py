@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
+from planproof_engine.ground import Conf, quote_name
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning
 from planproof_engine.logical import nodes as p
-from planproof_engine.quoting import quote_name
 
 
 def find_swapped(wanted: Sequence[str], given: Sequence[str]) -> Iterator[tuple[int, int]]:

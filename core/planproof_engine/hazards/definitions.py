@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Elements
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.traits import Elements
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.ground import Conf
 from planproof_engine.logical import nodes as p
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
+from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import print_as_written
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.ground import record
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
-from planproof_engine.records import record
 
 
 class Differs(Exception):

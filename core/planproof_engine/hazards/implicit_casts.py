@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.finding import Finding
+from planproof_engine.ground import Conf, quote_name, quote_parts
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.filters import drop_casts
 from planproof_engine.hazards.loss import loss, make_change_condition
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
 from planproof_engine.logical.nodes import Filter, Join, Plan, Project, Scan, SetOperation
-from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.zone import is_region
 

@@ -10,14 +10,13 @@ import decimal
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Magnitude
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
-from planproof_engine.expr.traits import Magnitude
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.hazards.definitions import Definitions, walk_branches
 from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.suspicion import (
@@ -205,7 +204,7 @@ def _suspect_wrapping(
         return
     if not definitions.computes(call) or (fits.is_beyond and not always):
         return  # Whether any row takes the branch is not known.
-    fits = replace(fits, surely=call.span in definitions.sure)
+    fits = evolve(fits, surely=call.span in definitions.sure)
     name, kind = print_as_written(call), call.type.simple
     message = f"{subject(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = find_place_in_rows(call) if apart else None

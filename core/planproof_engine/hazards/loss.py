@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planproof_engine import types as dt
-from planproof_engine.quoting import quote_name
+from planproof_engine.ground import quote_name
 from planproof_engine.types.casts import force_nullable
 
 LIMIT: dict[dt.DataType, int] = {dt.BYTE: 2**7, dt.SHORT: 2**15, dt.INT: 2**31, dt.LONG: 2**63}

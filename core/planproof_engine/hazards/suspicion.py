@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Call, Expr, Lambda, LateralReference, Span, Variable, Window
+from planproof_engine.expr import Call, Category, Expr, Lambda, LateralReference, Span, Variable, Window
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.records import record
+from planproof_engine.ground import evolve, record
 
 Find = Callable[[str, str], "tuple[int, int] | None"]
 """Between which numbers the values of a relation's column lie, None where nobody knows."""
@@ -168,7 +166,7 @@ def judge_certain(finding: Finding, fits: Fits | None) -> Finding | None:
     there; None where rows decide."""
     if fits is None or not fits.surely or not fits.is_beyond:
         return None
-    return replace(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
+    return evolve(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
 
 
 def subject(column: str | None, text: str) -> str:

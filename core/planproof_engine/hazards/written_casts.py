@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Category, Magnitude
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import print_as_written
-from planproof_engine.expr.traits import Magnitude
 from planproof_engine.functions.families.lambdas import takes_condition
+from planproof_engine.ground import Conf
 from planproof_engine.hazards.definitions import Definitions, find_cast
 from planproof_engine.hazards.filters import drop_casts
 from planproof_engine.hazards.integers import narrows, wraps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from planproof_engine.expr.nodes import Column
+from planproof_engine.expr import Column
 from planproof_engine.logical.nodes import PassThrough, Plan
 
 Key = tuple[str | None, str]

@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from planproof_engine.expr.nodes import Call, Column, Expr, InSubquery, LateralReference, Sort, column_of
+from planproof_engine.expr import Call, Column, Expr, InSubquery, LateralReference, Sort, column_of
 from planproof_engine.expr.parts import NO_PART
-from planproof_engine.expr.tree import Plan as Plan
-from planproof_engine.expr.tree import field_of as field_of
-from planproof_engine.expr.tree import handed_on
-from planproof_engine.records import evolve, record
+from planproof_engine.expr.tree import Plan, handed_on
+from planproof_engine.ground import evolve, record
 
 
 def _derived_field() -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery
+from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery, rebuild, transform_up
 from planproof_engine.expr.parts import change_each, change_parts
-from planproof_engine.expr.tree import rebuild, transform_up
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 
 Rewriting = Callable[[Expr], Expr]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
-from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
+from planproof_engine.expr import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts, drop_alias
+from planproof_engine.ground import evolve, record
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import record
 
 Key = frozenset[int]
 MOST_KEYS = 16
@@ -63,7 +63,7 @@ def rows_of(root: p.Plan) -> Rows:
 
 def _distinct(node: p.Distinct) -> Rows:
     below = rows_of(node.child)
-    return replace(_take_part(below), keys={Key(c.id for c in node.output): "distinct", **below.keys})
+    return evolve(_take_part(below), keys={Key(c.id for c in node.output): "distinct", **below.keys})
 
 
 def _named(node: p.Named) -> Rows:
@@ -73,14 +73,14 @@ def _named(node: p.Named) -> Rows:
 def _project(node: p.Project) -> Rows:
     below = rows_of(node.child)
     found = _rename(below, _list_kept(node.items))
-    return replace(found, numbered={**found.numbered, **_find_numbered(node.items)})
+    return evolve(found, numbered={**found.numbered, **_find_numbered(node.items)})
 
 
 def _filter(node: p.Filter) -> Rows:
     below = _take_part(rows_of(node.child))
     found = (_find_first(c, below.numbered) for c in conjuncts(node.condition))
     first = {key: "the first row of each" for key in found if key is not None}
-    return replace(below, keys={**first, **below.keys})
+    return evolve(below, keys={**first, **below.keys})
 
 
 def _aggregate(node: p.Aggregate) -> Rows:
@@ -92,7 +92,7 @@ def _aggregate(node: p.Aggregate) -> Rows:
     keys = {Key(i for i in shown if i is not None): why} if None not in shown else {}
     kept = _rename(below, _list_kept(node.items)).stored
     # Each value stands in some group, so that what the child holds whole is here.
-    return Rows(keys, {i: replace(s, once=False) for i, s in kept.items()})
+    return Rows(keys, {i: evolve(s, once=False) for i, s in kept.items()})
 
 
 def _join(node: p.Join) -> Rows:
@@ -115,7 +115,7 @@ def _set(node: p.SetOperation) -> Rows:
 
 def _generate(node: p.Generate) -> Rows:
     below = rows_of(node.child)
-    return Rows(stored={i: replace(s, once=False, whole=False) for i, s in below.stored.items()})
+    return Rows(stored={i: evolve(s, once=False, whole=False) for i, s in below.stored.items()})
 
 
 _STEPS: tuple[tuple[type[p.Plan], Callable[[Any], Rows]], ...] = (
@@ -134,7 +134,7 @@ _STEPS: tuple[tuple[type[p.Plan], Callable[[Any], Rows]], ...] = (
 
 def _take_part(rows: Rows) -> Rows:
     """Some of the rows."""
-    return replace(rows, stored={i: replace(s, whole=False) for i, s in rows.stored.items()})
+    return evolve(rows, stored={i: evolve(s, whole=False) for i, s in rows.stored.items()})
 
 
 def _rename(rows: Rows, names: Iterable[tuple[int, int]]) -> Rows:
@@ -236,7 +236,7 @@ def _make_side(rows: Rows, padded: bool, single: bool, whole: bool) -> Rows:
     most one row of the other side. `whole`: the join drops none of its rows."""
     once = single and not padded
     stored = {
-        i: replace(s, once=s.once and once, padded=s.padded or padded, whole=s.whole and whole)
+        i: evolve(s, once=s.once and once, padded=s.padded or padded, whole=s.whole and whole)
         for i, s in rows.stored.items()
     }
     return Rows(rows.keys if once else {}, stored)

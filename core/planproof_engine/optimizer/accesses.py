@@ -22,12 +22,12 @@ from itertools import chain
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.expr.traits import Elements
+from planproof_engine.expr import Elements
+from planproof_engine.ground import evolve, record
 from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths
 from planproof_engine.optimizer.laws import is_costly
-from planproof_engine.records import evolve, record
 
 ArrayRef = tuple[int, Ordinals]
 

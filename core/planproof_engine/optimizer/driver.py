@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, record
 from planproof_engine.logical.duplicates import list_repeated_names
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
-from planproof_engine.records import record
 from planproof_engine.schema import LogicalSchema
 
 _PASSES = 50

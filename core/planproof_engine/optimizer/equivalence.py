@@ -12,8 +12,7 @@ from itertools import repeat
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Variable
-from planproof_engine.expr.function import Signature
+from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Signature, Variable
 from planproof_engine.logical.nodes import Aggregate
 
 _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",)}

@@ -26,11 +26,9 @@ from functools import cache
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.traits import Cost, Elements, Evaluates, Loop
+from planproof_engine.expr import Call, Category, Cost, Elements, Evaluates, Expr, Loop
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.ground import Conf
 from planproof_engine.logical import rewrite
 from planproof_engine.logical.lineage import Trace
 from planproof_engine.logical.nodes import Plan

@@ -16,16 +16,14 @@ from dataclasses import dataclass, field
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Span, Subquery
-from planproof_engine.expr.tree import span_of
+from planproof_engine.expr import Span, Subquery, span_of
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
 from planproof_engine.functions.registry import list_names
+from planproof_engine.ground import Conf, quote_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
-from planproof_engine.quoting import quote_name
 from planproof_engine.sql.edits import splice
 
 Enclosing = tuple[tuple[x.Call, x.Lambda], ...]

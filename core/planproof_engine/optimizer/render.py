@@ -13,13 +13,11 @@ from itertools import pairwise
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Span
-from planproof_engine.expr.tree import span_of
+from planproof_engine.expr import Category, Span, span_of
+from planproof_engine.ground import quote_name
 from planproof_engine.logical.nodes import Aggregate, Plan
 from planproof_engine.logical.rewrite import find_changes
 from planproof_engine.optimizer.laws import is_item
-from planproof_engine.quoting import quote_name
 
 Edit = tuple[int, int, str]
 

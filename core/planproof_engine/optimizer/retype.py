@@ -8,13 +8,11 @@ from collections.abc import Callable, Mapping
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.tree import rebuild
+from planproof_engine.expr import Mismatch, rebuild
 from planproof_engine.functions.bind import apply, is_cast_nullable
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.records import evolve
 
 NAMING = frozenset(("struct", "arrays_zip"))
 """Functions that name fields after arguments that are paths or variables."""

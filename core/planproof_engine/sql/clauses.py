@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, window_spec
 from planproof_engine.sql.cursor import Cursor

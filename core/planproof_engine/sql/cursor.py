@@ -7,8 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, NoReturn, TypeVar
 
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.ground import AnalysisError, Conf, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.keywords import RESERVED, WORDS
 from planproof_engine.sql.tokens import tokens_of, unescape, unquote

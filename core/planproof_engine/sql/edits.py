@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.tokens import Tokens, tokenize, tokens_of
 

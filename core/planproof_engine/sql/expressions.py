@@ -5,7 +5,7 @@ A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no e
 
 from __future__ import annotations
 
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS
 from planproof_engine.sql.cursor import Cursor

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.parse import RULES

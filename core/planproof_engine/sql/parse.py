@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
-from planproof_engine.origin import AnalysisError, Unknown, place
+from planproof_engine.ground import AnalysisError, Conf, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.clauses import named_expression, sort_items
 from planproof_engine.sql.cursor import Cursor, Rules

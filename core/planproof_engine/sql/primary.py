@@ -5,8 +5,7 @@ Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may fo
 
 from __future__ import annotations
 
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
+from planproof_engine.ground import AnalysisError, quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
 from planproof_engine.sql.cursor import Cursor

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import clauses, relations
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS

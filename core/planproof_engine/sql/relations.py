@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql import primary
 from planproof_engine.sql.calls import ENDS, argument

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.catalog import RelationName
-from planproof_engine.conf import Conf
-from planproof_engine.origin import Unknown, place
-from planproof_engine.quoting import quote_name
+from planproof_engine.ground import Conf, Unknown, place, quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.edits import splice
 from planproof_engine.sql.names import name_parts

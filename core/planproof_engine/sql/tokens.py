@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from planproof_engine.conf import SPARKS, Conf
-from planproof_engine.origin import AnalysisError, Unknown, place
+from planproof_engine.ground import AnalysisError, Unknown, place
 from planproof_engine.quoting import find_end_of_quoted
 from planproof_engine.sql.keywords import keywords
 from planproof_engine.sql.versions import list_lacking

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from operator import or_
 
-from planproof_engine.conf import Conf
+from planproof_engine.ground import Conf
 from planproof_engine.types import casts as c
 from planproof_engine.types import kinds as k
 from planproof_engine.types import nodes as n

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from planproof_engine.records import record
+from planproof_engine.ground import record
 from planproof_engine.types import nodes as n
 
 

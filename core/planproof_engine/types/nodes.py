@@ -12,9 +12,7 @@ from dataclasses import field
 from operator import is_not, or_
 from typing import Any
 
-from planproof_engine.origin import Unknown
-from planproof_engine.quoting import quote_name
-from planproof_engine.records import record
+from planproof_engine.ground import Unknown, quote_name, record
 from planproof_engine.types.srids import crs_of
 
 Json = Any

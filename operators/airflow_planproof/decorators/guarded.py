@@ -165,7 +165,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     def _as_view(self, session: Any, frame: Any) -> Iterator[str]:
         """The name of a temporary view over the DataFrame. Raises `PlanproofCannotRun` where Spark makes none."""
         from planproof.session.failures import translate_errors
-        from planproof_engine.origin import AnalysisError
+        from planproof_engine import AnalysisError
 
         view = f"planproof_{uuid.uuid4().hex[:12]}"
         try:

@@ -14,9 +14,8 @@ from airflow_planproof.operators.project import PlanproofProjectOperator
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project import Project
+    from planproof.project import Project, ProjectLocation
     from planproof.project.diff import SchemaChange
-    from planproof.project.location import ProjectLocation
     from planproof.project.request import Request
     from planproof.report import Report
 
@@ -58,8 +57,8 @@ class PlanproofCheckOperator(PlanproofProjectOperator):
         return form
 
     def _find_changes(self, project: Project, location: ProjectLocation) -> Sequence[SchemaChange]:
+        from planproof.project import read_project
         from planproof.project.diff import compare_projects
-        from planproof.project.manifest import read_project
 
         if not self.base_manifest:
             return ()

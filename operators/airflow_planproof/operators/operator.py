@@ -19,8 +19,7 @@ from airflow_planproof.links import PlanproofReportLink
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.report import Report
-    from planproof.report.run import RunReport
+    from planproof.report import Report, RunReport
 
 
 class PlanproofOperator(BaseOperator):
@@ -141,8 +140,7 @@ class PlanproofOperator(BaseOperator):
 
         Without `do_xcom_push` there is no page, and the address is None.
         """
-        from planproof.report.parts import neutralize
-        from planproof.report.run import run_report
+        from planproof.report import neutralize, run_report
 
         project = str(getattr(self, "project_dir", None) or "")
         self.report = run_report(type(self).__name__, reports, started, project=project, remarks=remarks)

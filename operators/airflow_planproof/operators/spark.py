@@ -14,7 +14,7 @@ from airflow_planproof.work import Interpreter, SparkWork
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from planproof.project.manifest import ProjectNode
+    from planproof.project import ProjectNode
     from planproof.project.request import Request
     from planproof.report import Report
     from planproof.session import Session
@@ -71,7 +71,7 @@ class PlanproofSparkOperator(PlanproofOperator):
         return thread.run()
 
     def log_report(self, report: Report) -> None:
-        from planproof.report.parts import join_lines, neutralize
+        from planproof.report import join_lines, neutralize
 
         self.log.info("%s: %s, %s", neutralize(join_lines(report.model)), report.outcome, report.said)
 

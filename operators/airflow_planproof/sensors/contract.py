@@ -91,7 +91,7 @@ def _mark_absent(session: Session, report: Report) -> Report:
 
 def _is_there(session: Session, name: str) -> bool:
     from planproof.session import SparkFailure
-    from planproof_engine.origin import AnalysisError
+    from planproof_engine import AnalysisError
 
     try:
         return bool(session.files(name)) if "/" in name else session.table(name) is not None

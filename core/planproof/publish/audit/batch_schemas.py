@@ -18,10 +18,9 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 
 from planproof.publish.materialize.materialization import Job
+from planproof.session import SparkFailure
 from planproof.session.described import COMPARED
-from planproof.session.protocol import SparkFailure
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import fold_name
+from planproof_engine import Finding, Verdict, fold_name
 
 _COMPARED = {COMPARED: "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)

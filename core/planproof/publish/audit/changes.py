@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cache
 from typing import Any
@@ -18,14 +18,12 @@ from planproof.arrow.profiles import Extent, read_all_extents
 from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.details import TableChange, TableVersion, Values
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable, local
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import local
-from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name
+from planproof_engine import AnalysisError, ByColumn, PhysicalSchema, evolve, fold_name
 from planproof_engine.types import DATE, DataType, String, is_integral
 
 LOCAL, REMOTE = 200, 32
@@ -102,7 +100,7 @@ def _compare(
     old = None if target is None or before is None else _describe_version(footers, target.schema, before, filled)
     new = _describe_version(footers, will, after, filled)
     if new.unread is not None and job.draft.effect is Effect.REPLACES:
-        new = replace(new, rows=job.draft.rows)
+        new = evolve(new, rows=job.draft.rows)
     return TableChange(old, new)
 
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from planproof.contract import Model
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
 from planproof.report.details import Comparison, Example
-from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalSchema
+from planproof.session import StoredTable
+from planproof_engine import ByColumn, ColumnNames, PhysicalSchema, quote_parts
 from planproof_engine.types import Array, DataType, Map, Struct
 
 EXAMPLES = 5

@@ -10,10 +10,8 @@ from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, Finding, RelationName, Verdict
 
 KEYS = ("unique", "primary_key")
 OF_THE_WHOLE = (*KEYS, "foreign_key")

@@ -11,19 +11,12 @@ from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decode_uri, local
-from planproof_engine import Check, deeply
-from planproof_engine.catalog import split_name
-from planproof_engine.claim import Facts
-from planproof_engine.finding import Finding, Verdict
+from planproof.session import Session, SparkFailure, decode_uri, local
+from planproof_engine import AnalysisError, Check, ColumnNames, Facts, Finding, Verdict, deeply, quote_parts, split_name
 from planproof_engine.hazards import LOST as LOSSY
 from planproof_engine.hazards import NARROWED as NARROWING
 from planproof_engine.hazards import UNDECIDED, Fits, find_swapped, judge_certain, list_ends, make_warning
 from planproof_engine.hazards import WRAPPED as ARITHMETIC
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames
 from planproof_engine.texts import drop_terminators, join_counts
 
 FOOTERS = 200

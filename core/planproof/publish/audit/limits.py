@@ -12,12 +12,10 @@ from planproof.contract import Model
 from planproof.judge.draft import Effect
 from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
-from planproof.report.details import TableChange
-from planproof.session.protocol import StoredTable
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ByColumn, PhysicalSchema, by_name
+from planproof.publish.transaction import Refused
+from planproof.report import TableChange
+from planproof.session import StoredTable
+from planproof_engine import ByColumn, Finding, PhysicalSchema, Verdict, by_name, quote_parts
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 FOOTERS = "by the files' footers"

@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from planproof.invariants import count_queries
 from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
+from planproof_engine import AnalysisError, Finding, Verdict, evolve
 from planproof_engine.claim import Facts, Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def watch_claims(job: Job, publication: Publication) -> Iterator[Job]:
         return
     with job.session.watch(job.examined.sql) as text:
         publication.watched = text is not None
-        yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
+        yield job if text is None else evolve(job, examined=job.examined._replace(sql=text))
 
 
 def keep_trusted(job: Job, publication: Publication, facts: Facts | None) -> Facts | None:
@@ -41,7 +39,7 @@ def keep_trusted(job: Job, publication: Publication, facts: Facts | None) -> Fac
         return facts
     claimed = {p.path for p in nested_fields(planes.analyzed) if p.promises}
     draft.uncountable = frozenset(map(join_path, claimed))
-    return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
+    return evolve(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
 
 
 def holds_unseen(job: Job) -> bool:

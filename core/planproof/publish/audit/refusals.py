@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
-from planproof.session.protocol import SparkFailure
+from planproof.publish.transaction import Refused
+from planproof.session import SparkFailure
+from planproof_engine import Finding, PhysicalSchema, Verdict, fold_name, quote_parts
 from planproof_engine.claim import Path, join_path, nested_fields
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema, fold_name
 
 _NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""

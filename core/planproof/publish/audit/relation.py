@@ -13,14 +13,9 @@ from planproof.publish.audit.samples import sample_stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
 from planproof.publish.audit.staged import count, drop_empty_files, is_broken_by_rows_alone, read_files, read_paths
 from planproof.publish.transaction.partition import partitions_of
-from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.catalog import split_name
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
+from planproof.report import Report
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local, store_of
+from planproof_engine import AnalysisError, Claim, Facts, Finding, Verdict, quote_literal, quote_parts, split_name
 from planproof_engine.schema import PhysicalSchema
 
 

@@ -15,12 +15,9 @@ from planproof.publish.audit.constraints import KEYS, OF_THE_WHOLE, list_declare
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import BrokenRows
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict, quote_name
 from planproof_engine.claim import find_place as find
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_name
-from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 MOST = 5
 _CUT = 60

@@ -3,19 +3,15 @@ metadata, and the rest by a query of that snapshot. Files that no snapshot names
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.invariants import contract as contract_terms
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import judge_constraints
 from planproof.publish.audit.samples import sample_stored_rows
 from planproof.publish.audit.staged import count, is_broken_by_rows_alone
-from planproof.report.model import Report
-from planproof.report.parts import format_count
-from planproof.session.protocol import Session
+from planproof.report import Report, format_count
+from planproof.session import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
-from planproof_engine.claim import Claim, Facts, join_path
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine import Claim, Facts, Finding, Verdict, evolve, join_path
 from planproof_engine.types import BYTE, SHORT
 
 _BY_ID = "Iceberg's manifests were read, and no data file: Iceberg maps its columns by field ids, not by names"
@@ -116,7 +112,7 @@ def _explain_integers(finding: Finding) -> Finding:
     """Iceberg has no integers of one or two bytes: Spark's catalog makes an int of them."""
     if finding.code == "PP504" and finding.promised in (BYTE.simple, SHORT.simple) and finding.found == "int":
         message = f"{finding.message}; Iceberg has no {finding.promised}, and stores int: promise int"
-        return replace(finding, message=message)
+        return evolve(finding, message=message)
     return finding
 
 
@@ -128,4 +124,4 @@ def _report_undecidable(finding: Finding) -> Finding:
         "trusts the flag when it counts. Rewrite the files (rewrite_data_files) with "
         "write.metadata.metrics.default=full"
     )
-    return replace(finding, message=f"{finding.field}: promised NOT NULL; {why}")
+    return evolve(finding, message=f"{finding.field}: promised NOT NULL; {why}")

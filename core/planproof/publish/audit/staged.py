@@ -21,15 +21,12 @@ from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite, as_subquery
 from planproof.publish.swaps.staged import StagedFiles
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.undoing import tell_of_undoing
 from planproof.report.details import Files, TableChange
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local
+from planproof_engine import AnalysisError, ColumnNames, Finding, PhysicalSchema, Verdict
 from planproof_engine.claim import SAMPLE, Claim, Facts, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200

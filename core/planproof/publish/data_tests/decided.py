@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -12,12 +12,9 @@ from planproof.arrow import column_counts as counts
 from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
 from planproof.publish.data_tests.known import Question
-from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local
 from planproof.session.sources import live_catalog
-from planproof.session.store import decode_uri, local
-from planproof_engine import plan
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine import AnalysisError, RelationName, Unknown, evolve, plan
 from planproof_engine.plans import Filter, Named, Project, Scan, Subquery, may_raise
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import STRING, DataType
@@ -112,7 +109,7 @@ def count(question: Question, relations: Relations) -> Failures | None:
         return _count(question, relations)
     if not is_filter(question.where, relations.relation(question.relation), relations.session):
         return None
-    found = _count(replace(question, where=""), relations)
+    found = _count(evolve(question, where=""), relations)
     return Failures(0, f"{found.ground}, without its `where`") if found is not None and not found.failures else None
 
 
@@ -162,7 +159,7 @@ def _decide_by_sources(question: Question, shown: Shown, relations: Relations, s
     part = shown.parts.get(fold_name(question.column))
     if part is None or not _is_carried(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
-    below = replace(question, relation=part.relation, column=part.column)
+    below = evolve(question, relation=part.relation, column=part.column)
     found = _count(below, relations, steps + 1)
     if found is None or found.failures:
         return None

@@ -6,20 +6,15 @@ A plan that groups by `id` proves the test `unique` of `id`. A filter `id is not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planproof.arrow.column_counts import is_comparable
 from planproof.judge.draft import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine import deeply
-from planproof_engine.catalog import RelationName
-from planproof_engine.claim import join_path
-from planproof_engine.finding import Verdict
-from planproof_engine.origin import AnalysisError
+from planproof.session import Session, SparkFailure, StoredTable
+from planproof_engine import AnalysisError, ColumnNames, RelationName, Verdict, deeply, evolve, fold_name, join_path
 from planproof_engine.plans import StoredColumn, rows_of
-from planproof_engine.schema import ColumnNames, fold_name
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
@@ -160,4 +155,4 @@ class Plans:
 
 
 def _drop_name(table: StoredTable) -> StoredTable:
-    return replace(table, name="")
+    return evolve(table, name="")

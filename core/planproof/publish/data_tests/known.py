@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName
 
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`[^`\s]+`)"
 _LITERAL = r"'[^'\\]*'"

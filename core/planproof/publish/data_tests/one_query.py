@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, quote_literal, quote_parts
 
 LEAST = 2
 """One test alone is asked as dbt asks it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planproof.own_errors import describe, place_of
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
@@ -13,11 +13,9 @@ from planproof.publish.data_tests.known import Question, Thresholds, parse_quest
 from planproof.publish.data_tests.one_query import count_together
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.report.details import DataTestResult
-from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof.report import DataTestResult
+from planproof.session import Session, SparkFailure
+from planproof_engine import AnalysisError, Finding, RelationName, Unknown, Verdict, evolve
 from planproof_engine.texts import stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
@@ -65,7 +63,7 @@ class StagedRows:
     def complete_names(self, asked: Question) -> Question:
         """The same question, of whole names."""
         there, other = self.session.namespace, asked.other
-        return replace(asked, relation=asked.relation.within(there), other=other and other.within(there))
+        return evolve(asked, relation=asked.relation.within(there), other=other and other.within(there))
 
     def _text(self, sql: str, relation: str) -> str:
         try:

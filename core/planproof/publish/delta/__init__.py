@@ -13,18 +13,19 @@ from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.quarantine import DeltaQuarantine
 from planproof.publish.delta.statements import ByStatements
 from planproof.publish.delta.table import Replacement
+from planproof.publish.delta.written import LoggedFormat
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.format import NotedFormat
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Refused
+from planproof.session import Session
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.protocol import Session, StoredTable
 
 
-class DeltaLake(NotedFormat[DeltaPublication]):
+class DeltaLake(LoggedFormat[DeltaPublication]):
     """Delta tables of the session's own catalog; see `planproof.publish.protocol.Format`."""
 
     def __init__(self, session: Session, tables: DeltaTables) -> None:
-        self._session, self._tables = session, tables
+        super().__init__(session)
+        self._tables = tables
 
     @classmethod
     def over(cls, session: Session, model: Model) -> DeltaLake | ByStatements:
@@ -43,31 +44,8 @@ class DeltaLake(NotedFormat[DeltaPublication]):
             )
         return cls(session, tables)
 
-    def names(self, model: Model, run: str, attempt: int) -> Names:
-        return Names.of(model.name, self._session.namespace, run, attempt)
-
-    def target(self, names: Names) -> StoredTable | None:
-        return self._session.registered_table(names.target.quoted)
-
     def quarantine(self) -> DeltaQuarantine:
         return DeltaQuarantine(self._session, self._tables)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_incremental_run(job, full_refresh) else Replacement(self._tables)
-
-    def refuse_changed(self, publication: DeltaPublication) -> None:
-        """Of the same table, what was staged on another version is not committed (`Moved`)."""
-        publication.refuse_another()
-
-    def is_published(self, publication: DeltaPublication) -> bool:
-        """Where bad rows were set apart, whoever was evicted has taken them back."""
-        return publication.bad_rows is None and publication.is_committed()
-
-    def find_late_rows(self, publication: DeltaPublication) -> str:
-        return "there" if publication.is_committed() else ""
-
-    def is_exchanged(self, publication: DeltaPublication) -> bool:
-        return not publication.is_committed()
-
-
-__all__ = ["DeltaLake"]

@@ -8,26 +8,22 @@ it. What SQL reads under its name is the table as it will be. To make and read o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from planproof.publish.delta.audit import audit
+from planproof.publish.delta import refusals
+from planproof.publish.delta.audit import Audited, audit_change
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change, refuse_clone
 from planproof.publish.delta.table import list_partitions
 from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions, plan_change
+from planproof.publish.materialize.incremental import overwrites_partitions, plan_change
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import column_list
+from planproof.publish.transaction import Refused, column_list, database_root
+from planproof.session import SparkFailure, decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import decode_uri
-from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine import ColumnNames, PhysicalSchema, evolve
 
 _MERGES_SCHEMAS = "spark.databricks.delta.schema.autoMerge.enabled"
 _APART = {"spark.databricks.delta.autoCompact.enabled": "false"}
@@ -44,7 +40,7 @@ def begin_change(job: Job, find_state: Callable[[str], LogState]) -> tuple[Job, 
     if target.format != "delta" or target.location is None:
         raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
     base = find_state(decode_uri(target.location))
-    refuse_change(job, base)
+    refusals.refuse_change(job, base)
     held = ColumnNames(base.partition_by)
     logged_change.refuse_other_partitions(job, [c for c in list_partitions(model) if c not in held], base.partition_by)
     change = plan_change(job, "planproof adds columns to a Delta table")
@@ -60,14 +56,14 @@ def _merge_schemas(job: Job) -> Job:
     options, is_merge = job.model.options, job.model.incremental_strategy == "merge"
     if not is_merge or not _merges_schemas(job) or options.get("on_schema_change") not in (None, "ignore"):
         return job
-    return replace(job, model=replace(job.model, options={**options, "on_schema_change": "append_new_columns"}))
+    return evolve(job, model=evolve(job.model, options={**options, "on_schema_change": "append_new_columns"}))
 
 
 def _merges_schemas(job: Job) -> bool:
     return str(job.session.setting(_MERGES_SCHEMAS)).lower() == "true"
 
 
-class Change:
+class Change(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model."""
 
     def __init__(self, tables: DeltaTables) -> None:
@@ -97,24 +93,25 @@ class Change:
         try:
             held = None if change.columns else self._hold(job, publication, change.after)
         except SparkFailure as failure:
-            forbidden = describe_forbidden_row(job, failure)
+            forbidden = refusals.describe_forbidden_row(job, failure)
             if forbidden is None:
                 raise
         if held is not None:
             return held
-        refuse_clone(job, publication.base, forbidden)
+        refusals.refuse_clone(job, publication.base, forbidden)
         publication.staged.clone()
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         try:
             return _write_apart(job, staging, change.after)
         except SparkFailure as failure:
-            publication.forbidden = describe_forbidden_row(job, failure)
+            publication.forbidden = refusals.describe_forbidden_row(job, failure)
             if publication.forbidden is None:
                 raise
-            if not drop_own_terms(job, publication.staged):
+            if not refusals.drop_own_terms(job, publication.staged):
                 raise Refused(publication.forbidden) from failure
-        return self._write_loosened(job, publication, change.after)
+        with refusals.refused_rows(job):
+            return _write_apart(job, staging, change.after)
 
     def _hold(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str | None:
         """Writes the rows in a transaction that stays open, and returns the statement; None where a clone is needed."""
@@ -129,23 +126,8 @@ class Change:
         publication.overwrites = "partitions" if by_partition else "all"
         return logged_change.insert_statement(job, job.names.target.quoted, columns, "OVERWRITE")
 
-    def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
-        """What the table forbids, and not the contract, fails this too."""
-        try:
-            return _write_apart(job, publication.entry.staging, columns)
-        except SparkFailure as failure:
-            said = describe_forbidden_row(job, failure)
-            if said is None:
-                raise
-            raise Refused(said) from failure
-
     def audit(self, job: Job, publication: DeltaPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(replace(job, examined=counted), publication, StagedVersion(job, publication), says_types=False)
-
-    def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_change(job, publication, StagedVersion(job, publication))
 
 
 def _write_apart(job: Job, staging: str, columns: PhysicalSchema) -> str:

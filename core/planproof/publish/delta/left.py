@@ -14,13 +14,10 @@ from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
+from planproof.publish.transaction import STATES, Disbelieved, Target, database_root
 from planproof.publish.transaction.names import join, parent
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES, Target
-from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Session, SparkFailure, Store, StoredTable, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decode_uri, store_of
 
 
 def list_left(wanted: str | None = None) -> dict[str, Left]:

@@ -18,16 +18,12 @@ from planproof.publish.notes.believed import is_same_location
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
+from planproof.publish.transaction import STATES, Ending, Target, database_root
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES, Ending, Target
+from planproof.session import Moved, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion, Operation
-from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import decode_uri, store_of
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema, by_name
+from planproof_engine import PhysicalSchema, by_name, evolve, quote_parts
 from planproof_engine.types import DATE, String, is_integral
 
 Overwritten = Literal["all", "partitions"]
@@ -54,18 +50,8 @@ class DeltaPublication(WrittenTable):
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)
-        note = Note(
-            job.model.name,
-            target,
-            names.slug,
-            strategy,
-            Owner.here(names.stamp),
-            base.version < 0,
-            base.location,
-            self.staged.location,
-            format="delta",
-            base=base.version,
-        )
+        note = Note.begin(names, job.model.name, strategy, base.location, base.version < 0)
+        note = evolve(note, folder=self.staged.location, format="delta", base=base.version)
         super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = self.needs_rows_after = looks_at_all(job)
         self.reads = True

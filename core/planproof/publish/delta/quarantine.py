@@ -10,9 +10,8 @@ from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import Session, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, NewVersion
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, store_of
 
 
 class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
@@ -23,9 +22,6 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
     def __init__(self, session: Session, tables: DeltaTables) -> None:
         super().__init__(session)
         self._tables = tables
-
-    def find(self, name: str) -> StoredTable | None:
-        return self._session.registered_table(name)
 
     def write(self, bad: BadRows, job: Job, publication: DeltaPublication) -> None:
         table = self.find(bad.table)

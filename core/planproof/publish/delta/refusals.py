@@ -5,17 +5,17 @@ NOT NULL and CHECK: Delta fails the write at the first row that breaks one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from planproof.publish.audit.constraints import list_declared
 from planproof.publish.delta.actions import normalize_scheme
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import Refused
+from planproof.session import SparkFailure
 from planproof.session.delta.protocol import LogState
-from planproof.session.protocol import SparkFailure
-from planproof_engine.claim import nested_fields
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import fold_name
+from planproof_engine import fold_name, nested_fields, quote_parts
 
 _COMMITTED_ELSEWHERE = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 """Features of tables whose commits somebody else than their log orders."""
@@ -105,6 +105,18 @@ def describe_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
         f"{job.model.name} has a term of its own that a new row breaks, and Delta takes no such row: {said}. Nothing "
         f"was published. {way}"
     )
+
+
+@contextmanager
+def refused_rows(job: Job) -> Iterator[None]:
+    """Raises `Refused` for a row that the table by itself forbids, and not the contract."""
+    try:
+        yield
+    except SparkFailure as failure:
+        said = describe_forbidden_row(job, failure)
+        if said is None:
+            raise
+        raise Refused(said) from failure
 
 
 def drop_own_terms(job: Job, staged: StagedTable) -> bool:

@@ -11,10 +11,9 @@ from urllib.parse import unquote
 
 from planproof.publish.delta import actions
 from planproof.publish.transaction.names import Refused, join
+from planproof.session import Session, SparkFailure, Store, encode_uri
 from planproof.session.delta.protocol import DeltaTables, HeldWrite, LogState, NewTable
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, encode_uri
-from planproof_engine.quoting import quote_parts
+from planproof_engine import quote_parts
 
 PREFIX = "planproof_"
 _COMMIT = re.compile(r"([0-9]{20})\.json")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from planproof.contract import Model
-from planproof.judge.planes import examine_plans
-from planproof.publish.delta.audit import audit
+from planproof.publish.delta.audit import Audited, audit_whole
 from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_replacement
@@ -18,17 +16,14 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
+from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.places import database_root
+from planproof.session import decode_uri
 from planproof.session.delta.protocol import DeltaTables, LogState, NewTable
-from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import AnalysisError, drop_terminators, quote_literal, quote_parts
 
 
-class Replacement:
+class Replacement(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a whole table, as `create or replace` has it:
     the history stays, properties and constraints are the model's."""
 
@@ -56,16 +51,7 @@ class Replacement:
         return statement
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
-        examined = job.examined
-        if not job.after_quarantine:  # The plan of the rest is planproof's own.
-            planes = publication.planes or job.session.add_plans(examined.runs)
-            examined = examine_plans(job.draft, job.session, examined, planes)
-        staged = StagedVersion(job, publication)
-        audit(replace(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
-
-    def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_whole(job, publication, StagedVersion(job, publication))
 
 
 _DEFAULTS = "allowColumnDefaults"

@@ -15,12 +15,10 @@ from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.table import Replacement, RowsReplaced
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
-from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction import Names, Refused
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
-from planproof_engine.catalog import SESSION_CATALOG, RelationName
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quote_parts
+from planproof_engine import SESSION_CATALOG, Finding, RelationName, Verdict, quote_parts
 
 
 class _Committed(NotedFormat[IcebergPublication]):
@@ -131,6 +129,3 @@ class OnBranches(_Committed):
             )
             for branch in self._branches.list_branches(name)
         ]
-
-
-__all__ = ["Iceberg", "OnBranches"]

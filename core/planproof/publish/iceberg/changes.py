@@ -6,8 +6,6 @@ of single rows is counted over the files that this change added.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.judge.draft import Effect
 from planproof.publish.audit.changes import change_of_log
 from planproof.publish.audit.staged import decide
@@ -18,13 +16,13 @@ from planproof.publish.iceberg.publication import IcebergPublication, begin_publ
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, plan_change
+from planproof.publish.materialize.incremental import count_changed_values, plan_change
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
-from planproof.session.protocol import Changing
-from planproof_engine.schema import PhysicalSchema
+from planproof.publish.transaction import Refused
+from planproof.session import Changing
+from planproof_engine import PhysicalSchema, evolve
 
 
 class Change:
@@ -71,8 +69,8 @@ class Change:
             self._audit(job, publication)
 
     def _audit(self, job: Job, publication: IcebergPublication) -> None:
-        examined = drop_declared_lengths(job.examined)
-        counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
+        counted = count_changed_values(job)
+        counted = evolve(counted, examined=drop_declared_lengths(counted.examined))
         written = read(counted, publication, relax_schema(publication.transaction.schema()), says_types=False)
         staged = StagedVersion(job, publication)
         facts = logged_change.drop_rows_rewritten(job, written)

@@ -10,10 +10,9 @@ from planproof.publish.iceberg.left import change_places, settle_exchange
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.table import Replacement, collect_properties, list_partitions
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.lock import Evicted
+from planproof.publish.transaction import Ending, Evicted
 from planproof.publish.transaction.names import join
-from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 
 
 class OverView(Replacement):

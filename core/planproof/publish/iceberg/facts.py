@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from planproof.invariants import registered
@@ -13,10 +12,8 @@ from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import SparkFailure, Transaction
-from planproof.session.store import local
-from planproof_engine.claim import Claim, Facts, nested_fields
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof.session import SparkFailure, Transaction, local
+from planproof_engine import Claim, Facts, PhysicalField, PhysicalSchema, evolve, nested_fields
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField
 
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
@@ -62,12 +59,12 @@ class _ByTable:
 
 def drop_declared_lengths(examined: Examined) -> Examined:
     """Iceberg keeps no length of a char or varchar, so that none is promised by the type: values are counted."""
-    return examined._replace(planes=replace(examined.planes, declared=None))
+    return examined._replace(planes=evolve(examined.planes, declared=None))
 
 
 def convert_types(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with the types that Iceberg keeps in place of Spark's: an int for a tinyint and a smallint."""
-    return PhysicalSchema(tuple(replace(f, type=_map_type(f.type, _convert_leaf, str)) for f in schema))
+    return PhysicalSchema(tuple(evolve(f, type=_map_type(f.type, _convert_leaf, str)) for f in schema))
 
 
 def _convert_leaf(t: DataType) -> DataType:
@@ -89,9 +86,9 @@ def convert_names(schema: PhysicalSchema) -> PhysicalSchema:
 def _map_type(t: DataType, leaf: Callable[[DataType], DataType], name: Callable[[str], str]) -> DataType:
     """A type with its leaves and the names of its fields changed."""
     if isinstance(t, Array):
-        return replace(t, element=_map_type(t.element, leaf, name))
+        return evolve(t, element=_map_type(t.element, leaf, name))
     if isinstance(t, Map):
-        return replace(t, key=_map_type(t.key, leaf, name), value=_map_type(t.value, leaf, name))
+        return evolve(t, key=_map_type(t.key, leaf, name), value=_map_type(t.value, leaf, name))
     if isinstance(t, Struct):
         return Struct(tuple(StructField(name(f.name), _map_type(f.type, leaf, name), f.nullable) for f in t.fields))
     return leaf(t)
@@ -118,4 +115,4 @@ def _restore_names(facts: Facts, schema: PhysicalSchema, filed: PhysicalSchema) 
     """The facts under the table's names; those of names that come to one in a file are not known."""
     names = [(there.path, here.path) for here, there in zip(nested_fields(schema), nested_fields(filed))]
     seen = [path for path, _ in names]
-    return replace(facts, nulls={own: facts.nulls[p] for p, own in names if p in facts.nulls and seen.count(p) == 1})
+    return evolve(facts, nulls={own: facts.nulls[p] for p, own in names if p in facts.nulls and seen.count(p) == 1})

@@ -14,14 +14,12 @@ from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
+from planproof.publish.transaction import STATES, Disbelieved, Ending
 from planproof.publish.transaction.names import Names, join, parent
-from planproof.publish.transaction.states import STATES, Ending
-from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Store, decode_uri
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, SparkFailure, StoredTable, Transactional
-from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_parts
+from planproof_engine import RelationName, quote_parts
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:

@@ -8,7 +8,7 @@ staged anew.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planproof.judge.draft import Draft
 from planproof.publish.audit import limits
@@ -16,8 +16,8 @@ from planproof.publish.audit.constraints import OF_THE_WHOLE, checks, judge_cons
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.session.protocol import Moved, SparkFailure, Transaction
-from planproof_engine.origin import AnalysisError
+from planproof.session import Moved, SparkFailure, Transaction
+from planproof_engine import AnalysisError, evolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class OnTop:
             counted = [0] * len(checks(model))
             again.add(judge_constraints(job.session, model, whole, self.staged.new_rows(), counted))
         if settings.limits:
-            judged = replace(job, draft=again)
+            judged = evolve(job, draft=again)
             again.add(limits.judge_limits(judged, settings.limits, None, self.staged.new_rows, lambda: whole))
         if job.tests is not None and not again.fails:
-            try_tests(replace(job, draft=again), self.staged, job.tests)
+            try_tests(evolve(job, draft=again), self.staged, job.tests)
         return not again.fails

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planproof_engine.catalog import split_name
-from planproof_engine.schema import fold_name
+from planproof_engine import fold_name, split_name
 
 _CALL = re.compile(r"(\w+)\s*\((.*)\)", re.S)
 _ARGUMENT = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")

@@ -14,15 +14,11 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook, sweep_earlier
 from planproof.publish.notes.publication import NotedPublication, Stage
+from planproof.publish.transaction import STATES, Ending, Target
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
+from planproof.session import Changing, Moved, SparkFailure, Transaction, decode_uri, store_of
 from planproof.session.snapshots import DataFile
-from planproof.session.store import decode_uri, store_of
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema, evolve, quote_literal
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""
@@ -234,16 +230,7 @@ def begin_publication(
     refuse_redirected(model, tables, transaction)
     refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
     root = sweep_dead(job, tables)
-    note = Note(
-        model,
-        target,
-        names.slug,
-        strategy,
-        Owner.here(names.stamp),
-        transaction.is_new,
-        transaction.location,
-        branch=transaction.branch,
-        created=transaction.created,
-    )
+    note = Note.begin(names, model, strategy, transaction.location, transaction.is_new)
+    note = evolve(note, branch=transaction.branch, created=transaction.created)
     stage = Stage(model, target, transaction.staged, strategy, effect)
     return IcebergPublication(transaction, stage, Notebook(store, root, note))

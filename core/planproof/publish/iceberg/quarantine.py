@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from planproof.publish.bad_rows import BadRows, format_name
 from planproof.publish.iceberg.facts import convert_types
@@ -12,9 +11,9 @@ from planproof.publish.iceberg.publication import IcebergPublication, refuse_red
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import store_of
 from planproof.session.protocol import Moved, Session, SparkFailure, StoredTable, Transaction, Transactional
-from planproof.session.store import store_of
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema, evolve
 
 
 class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
@@ -39,7 +38,7 @@ class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
         rows = publication.bad_rows = OpenRows(self._session, self._tables, transaction, noted)
         self.note(noted, publication)
         self.insert(bad, transaction.staged, transaction.schema())
-        rows.noted = replace(noted, others=tuple(transaction.manifests()))
+        rows.noted = evolve(noted, others=tuple(transaction.manifests()))
         self.note(rows.noted, publication)
 
 

@@ -16,11 +16,8 @@ import json
 from planproof.publish.audit.refusals import describe_forbidden_null
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
-from planproof_engine.claim import Facts, join_path
-from planproof_engine.finding import Verdict
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames, fold_name
+from planproof.publish.transaction import Refused
+from planproof_engine import ColumnNames, Facts, Verdict, fold_name, join_path, quote_parts
 from planproof_engine.types import Array, Map, Struct
 
 OWN = "planproof-not-null"

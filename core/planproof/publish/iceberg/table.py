@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from planproof.judge.planes import examine_plans
@@ -19,9 +18,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Changing, Transactional
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema, by_name
-from planproof_engine.texts import drop_terminators
+from planproof_engine import PhysicalSchema, by_name, drop_terminators, evolve, quote_parts
 from planproof_engine.types import drop_lengths, same_type
 
 
@@ -41,7 +38,7 @@ class Whole:
                 job.draft.mark_enforced(
                     "I7", "the optimized plan and the final plan of the write against the analyzed one"
                 )
-        seen = replace(job, examined=drop_declared_lengths(examined))
+        seen = evolve(job, examined=drop_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), says_types=not job.after_quarantine)
         staged = StagedVersion(job, publication)
         decide(seen, facts, seen.examined, staged, lambda: change_of_log(job, publication))

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from planproof.contract import Model
 from planproof.invariants.compare import type_differences
 from planproof.publish.materialize.materialization import Job
-from planproof.session.protocol import StoredTable
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name
+from planproof.session import StoredTable
+from planproof_engine import Finding, PhysicalField, PhysicalSchema, Verdict, by_name
 from planproof_engine.types import drop_lengths, format_ddl, same_type
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")

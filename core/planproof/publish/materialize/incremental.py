@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
@@ -16,18 +15,11 @@ from planproof.publish.materialize.evolution import Evolution, name_repair, plan
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import refuse_foreign, relax_schema
 from planproof.publish.staged_write import as_subquery
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
+from planproof.session import SparkFailure, StoredTable, decode_uri, local
 from planproof.session.described import MANAGED_PARTITIONS
-from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local
-from planproof_engine import Check
-from planproof_engine.catalog import split_name
+from planproof_engine import AnalysisError, Check, Finding, Verdict, evolve, quote_parts, split_name
 from planproof_engine.claim import Path, join_path
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import Char, Varchar, drop_lengths, same_type
 
@@ -60,9 +52,8 @@ class Increment:
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
     def audit(self, job: Job, publication: JournaledPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
         written = relax_schema(self.published_schema(job, publication))
-        audit_files(replace(job, examined=counted), publication, written, flags=False)
+        audit_files(count_changed_values(job), publication, written, flags=False)
 
     def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         assert job.target is not None
@@ -77,7 +68,7 @@ def plan_change(
     done to the columns of such a table, `convert` gives a schema the types that the format keeps."""
     assert job.target is not None
     change = plan_evolution(job.model, job.target, convert(job.examined.promised), adds)
-    fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
+    fits = [evolve(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
     promised = convert(job.model.contract.schema) if job.model.contract else ()
     untyped = find_untyped(PhysicalSchema(change.added), job.model.file_format) if change.columns else []
     job.draft.add([*change.findings(job), *_find_misfits(job, change, promised), *fits, *untyped])
@@ -116,7 +107,7 @@ def find_overflow(job: Job, failure: SparkFailure) -> bool:
     for i in at:
         known = findings[i]
         message = f"{known.message}; a value of this delta is beyond it"
-        findings[i] = replace(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
+        findings[i] = evolve(known, verdict=Verdict.VIOLATED, plane="executed", message=message)
     return bool(at)
 
 
@@ -139,11 +130,16 @@ def _find_too_long(job: Job) -> bool:
         if number:
             found = judge_counted_length(join_path(path), limited[path].simple, number, facts)
             message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
-            job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
+            job.draft.add([evolve(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
     return any(facts.too_long.values())
 
 
-def list_changed_values(job: Job) -> list[Check]:
+def count_changed_values(job: Job) -> Job:
+    """The job, whose counts tell of values, too, that are stored as other ones."""
+    return evolve(job, examined=job.examined._replace(checks=(*job.examined.checks, *_list_changed_values(job))))
+
+
+def _list_changed_values(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones: of all rows, once."""
     if job.after_quarantine:
         return []
@@ -227,7 +223,7 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
         return []  # The delta is not at fault. `planproof audit` says what is wrong with the files.
     is_exact = job.session.conf.case_sensitive
     found = drift.check(relax_schema(target.schema), footers, target.partition_by, is_exact, target.filled)
-    return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
+    return [evolve(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 
 def _report_missing(job: Job, field: PhysicalField) -> Finding:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import Refused
-from planproof_engine.claim import Facts
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof.publish.transaction import Refused
+from planproof_engine import ColumnNames, Facts, PhysicalSchema, drop_terminators, evolve, quote_parts
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
@@ -79,7 +75,7 @@ def drop_rows_rewritten(job: Job, facts: Facts | None) -> Facts | None:
     """What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none."""
     if facts is None or job.model.incremental_strategy != "merge":
         return facts
-    return replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
+    return evolve(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
 
 
 def refuse_other(job: Job, format: str, spoken: str) -> None:
@@ -108,6 +104,6 @@ def limit_to_stored_columns(job: Job) -> Job:
 
     planes = job.examined.planes
     declared = None if planes.declared is None else stored(planes.declared)
-    examined = job.examined._replace(planes=replace(planes, analyzed=stored(planes.analyzed), declared=declared))
+    examined = job.examined._replace(planes=evolve(planes, analyzed=stored(planes.analyzed), declared=declared))
     options = {**job.model.options, "on_schema_change": "append_new_columns"}
-    return replace(job, model=replace(job.model, options=options), examined=examined)
+    return evolve(job, model=evolve(job.model, options=options), examined=examined)

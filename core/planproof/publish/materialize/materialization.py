@@ -9,11 +9,10 @@ from typing import Any, Protocol, TypeVar
 from planproof.contract import Model
 from planproof.judge.draft import Draft, Effect
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import Names, Refused
-from planproof.report.details import DataTestResult
-from planproof.session.protocol import Session, SparkPlanes, StoredTable
-from planproof_engine.schema import PhysicalSchema
+from planproof.publish.transaction import Lock, Names, Refused
+from planproof.report import DataTestResult
+from planproof.session import Session, SparkPlanes, StoredTable
+from planproof_engine import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,10 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
+from planproof.publish.transaction import JournaledPublication, column_list
 from planproof.publish.transaction.names import is_within
-from planproof.publish.transaction.publication import JournaledPublication, column_list
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri
+from planproof_engine import AnalysisError, ColumnNames, PhysicalSchema, drop_terminators, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 
 _OWN_PROPERTIES = (

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.contract import Model
 from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
 from planproof.publish.transaction.places import is_moved
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import StoredTable
-from planproof_engine.schema import PhysicalSchema
+from planproof.session import StoredTable
+from planproof_engine import PhysicalSchema, evolve
 
 
 class Table:
@@ -47,7 +43,7 @@ class Table:
             job.draft.mark_enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
         promised = planes.optimized or planes.analyzed
-        audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
+        audit_files(evolve(job, examined=examined), publication, promised, flags=planes.optimized is not None)
 
     def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.view import digest_of, statement_of
-from planproof.publish.transaction.begin import begin_publication
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import StoredTable
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof.publish.transaction import JournaledPublication, Refused, begin_publication
+from planproof.session import StoredTable
+from planproof_engine import PhysicalSchema, drop_terminators, evolve
 
 
 class View:
@@ -24,7 +19,7 @@ class View:
         if target is not None and target.kind == "temporary view":
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
         if target is not None and target.is_iceberg_view and not _is_changed(job, target):
-            target = replace(target, properties={})  # It is replaced where it stands.
+            target = evolve(target, properties={})  # It is replaced where it stands.
         return begin_publication(
             job.session, job.names, target, "view", job.root, dict(job.model.options), job.lock, job.home
         )

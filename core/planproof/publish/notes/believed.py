@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.transaction import Disbelieved
 from planproof.publish.transaction.deletion import link_in
 from planproof.publish.transaction.names import Names, is_within, make_slug, parent, quarantine_of
-from planproof.publish.transaction.verification import Disbelieved
-from planproof.session.store import local
-from planproof_engine.catalog import RelationName
+from planproof.session import local
+from planproof_engine import RelationName
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
 

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.states import Ending
-from planproof_engine.finding import Finding
+from planproof.publish.transaction import Ending
+from planproof_engine import Finding
 
 C = TypeVar("C", bound=NotedPublication)
 

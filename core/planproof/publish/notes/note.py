@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from planproof.publish.transaction import STATES, Names, Owner
 from planproof.publish.transaction.forms import read_form
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import STATES
 
 _FORM = 2
 """The version of a note's form. Another version of planproof settles what another form says."""
@@ -53,6 +52,11 @@ class Note:
     base: int | None = None
     created: str | None = None
     form: int = _FORM
+
+    @classmethod
+    def begin(cls, names: Names, model: str, strategy: str, location: str, is_new: bool) -> Note:
+        """Of a publish that begins here, and has written nothing yet."""
+        return cls(model, names.target.quoted, names.slug, strategy, Owner.here(names.stamp), is_new, location)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)

@@ -10,16 +10,13 @@ from typing import Any, NamedTuple
 
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
-from planproof.publish.transaction.lock import Locked
+from planproof.publish.transaction import Disbelieved, Ending, Locked
 from planproof.publish.transaction.names import STATE, join, parent
 from planproof.publish.transaction.owner import begin, note_end
 from planproof.publish.transaction.recovery import Claim
 from planproof.publish.transaction.recovery import settle as settle_found
-from planproof.publish.transaction.states import Ending
-from planproof.publish.transaction.verification import Disbelieved
-from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, store_of
+from planproof.report import Report
+from planproof.session import Session, SparkFailure, Store, store_of
 
 _FOLDER = "staged"
 _EVICTED = "evicted"

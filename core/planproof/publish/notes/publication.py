@@ -11,13 +11,11 @@ from typing import Any, Protocol
 from planproof.judge.draft import Effect
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction import Ending, Evicted
 from planproof.publish.undoing import tell_of_undoing
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import Finding, PhysicalSchema, Verdict
 
 
 @dataclass

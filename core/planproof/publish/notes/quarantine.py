@@ -16,10 +16,9 @@ from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
-from planproof.publish.transaction.names import Refused
-from planproof.session.protocol import Moved, Session, StoredTable
-from planproof_engine.quoting import quote_literal, quote_name
-from planproof_engine.schema import ByColumn, PhysicalSchema
+from planproof.publish.transaction import Refused
+from planproof.session import Moved, Session, StoredTable
+from planproof_engine import ByColumn, PhysicalSchema, quote_literal, quote_name
 from planproof_engine.types import format_ddl
 
 C = TypeVar("C", bound=NotedPublication)
@@ -33,8 +32,8 @@ class NotedQuarantine(ABC, Generic[C]):
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    @abstractmethod
-    def find(self, name: str) -> StoredTable | None: ...
+    def find(self, name: str) -> StoredTable | None:
+        return self._session.registered_table(name)
 
     @abstractmethod
     def write(self, bad: BadRows, job: Job, publication: C) -> None: ...

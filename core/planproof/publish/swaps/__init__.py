@@ -6,9 +6,9 @@ from typing import Protocol
 
 from planproof.publish.swaps import append, location, partitions, rename, view
 from planproof.publish.swaps.rename import tell_found
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.states import STATES, UNDO, Ending, Target
-from planproof.session.protocol import SparkFailure
+from planproof.session import SparkFailure
 
 
 class Strategy(Protocol):

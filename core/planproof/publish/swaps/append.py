@@ -10,12 +10,11 @@ do they.
 
 from __future__ import annotations
 
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.journal import Move, PartitionSwap
 from planproof.publish.transaction.names import Refused, is_same_place, is_within, join, path_below
 from planproof.publish.transaction.partition import format_spec, partitions_of, refuse_partitions
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import local
+from planproof.session import SparkFailure, local
 
 
 class Append:

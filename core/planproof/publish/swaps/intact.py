@@ -6,10 +6,9 @@ from planproof.judge.draft import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.swaps.partitions import Partitions, look
 from planproof.publish.swaps.view import has_query
-from planproof.publish.transaction.content import Remains
+from planproof.publish.transaction import JournaledPublication, Remains
 from planproof.publish.transaction.names import parent
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.store import local
+from planproof.session import local
 
 
 def is_intact(publication: JournaledPublication) -> bool:

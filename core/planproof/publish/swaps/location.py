@@ -7,8 +7,8 @@ managed table's default directory is emptied at once, because Spark refuses to c
 
 from __future__ import annotations
 
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.names import is_within
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.versions import note_left, sweep
 
 RETENTION = 900.0

@@ -6,14 +6,13 @@ switched, so that the whole can be undone.
 
 from __future__ import annotations
 
-from planproof.publish.transaction.content import Remains
+from planproof.publish.transaction import JournaledPublication, Remains
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import is_within, join, list_empty_of, parent, path_below, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.versions import note_left
-from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import quote_literal
+from planproof.session import SparkFailure
+from planproof_engine import quote_literal
 
 
 class Partitions:

@@ -3,7 +3,6 @@ the good rows are staged. It learns of it by one call just before the target cha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timezone
 
 from planproof.arrow.footers import FooterError, Undecodable
@@ -11,15 +10,13 @@ from planproof.claims import files
 from planproof.invariants.count_queries import TERMS
 from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, format_name
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.journal import QuarantinePartition
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.partition import format_spec, parse_values
 from planproof.publish.transaction.partition import list_names as partition_names
-from planproof.publish.transaction.publication import JournaledPublication
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.quoting import quote_literal, quote_name, quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof.session import Session, SparkFailure, StoredTable, decode_uri, local, store_of
+from planproof_engine import PhysicalSchema, evolve, quote_literal, quote_name, quote_parts
 
 
 class QuarantinePartitions:
@@ -50,7 +47,7 @@ class QuarantinePartitions:
         partition = f"{DATE}={day}/{RUN}={bad.names.stamp}"
         noted = QuarantinePartition(bad.table, partition, join(decode_uri(table.location), partition))
         # The lock is held under the first staging's name.
-        publication.journal.entry = replace(publication.entry, quarantine=noted, owner=raw.entry.owner)
+        publication.journal.entry = evolve(publication.entry, quarantine=noted, owner=raw.entry.owner)
 
     def write(self, bad: BadRows, job: Job, publication: JournaledPublication) -> None:
         columns = ", ".join(map(quote_name, (*bad.columns, TERMS)))

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from planproof.publish.transaction.content import Remains
+from planproof.publish.transaction import Evicted, JournaledPublication, Remains
 from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
-from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import FOUND, Refused, is_within, join
 from planproof.publish.transaction.partition import format_spec, list_locations, list_names, partitions_of
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
 from planproof.publish.transaction.versions import drop_prior
-from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.store import decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_literal
+from planproof.session import SparkFailure, StoredTable, decode_uri
+from planproof_engine import RelationName, quote_literal
 
 
 class Rename:

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from planproof.judge.draft import Effect
 from planproof.publish.data_tests.decided import Stored, find_stored, find_stored_below
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.staged_write import Tested, as_subquery
+from planproof.publish.staged_write import Tested, as_subquery, unite_rows
 from planproof.publish.swaps.view import column_names
+from planproof.publish.transaction import JournaledPublication, column_list
 from planproof.publish.transaction.names import PREFIX
-from planproof.publish.transaction.publication import JournaledPublication, column_list
-from planproof.session.protocol import SparkFailure
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof.session import SparkFailure
+from planproof_engine import AnalysisError, PhysicalSchema, drop_terminators, quote_literal
 from planproof_engine.types import format_ddl
 
 _GLOB = frozenset("*?[]{}\\")
@@ -114,15 +111,9 @@ class StagedFiles:
     def _add_kept_rows(self, staged: str) -> str:
         """What was staged with the rows that stay, where only some of the table is written. Older rows hold NULL in a
         column that the table gets with the new ones."""
-        target, new = self.job.target, dict(self.publication.entry.columns)
+        target = self.job.target
         if not self.effect.is_partial or target is None:
             return staged
-        name = self.job.names.target.quoted
-        old = [quote_parts((c,)) for c in target.schema.names]
-        columns = ", ".join([*old, *(quote_parts((c,)) for c in new)])
-        filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quote_parts((c,))}" for c, kind in new.items())])
-        kept = f"SELECT {filled} FROM {name}"
-        if self.effect is Effect.REPLACES_PARTITIONS:
-            same = " AND ".join(f"old.{quote_parts((c,))} <=> new.{quote_parts((c,))}" for c in target.partition_by)
-            kept = f"SELECT {filled} FROM {name} AS old LEFT ANTI JOIN {staged} AS new ON {same}"
-        return f"({kept} UNION ALL SELECT {columns} FROM {staged})"
+        replaced = target.partition_by if self.effect is Effect.REPLACES_PARTITIONS else ()
+        columns = self.publication.entry.columns
+        return unite_rows(self.job.names.target.quoted, staged, target.schema.names, columns, replaced)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
-from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.version_note import list_added
-from planproof_engine.catalog import RelationName
+from planproof_engine import RelationName
 
 
 def count_strays(publication: JournaledPublication) -> dict[str, int]:

@@ -13,13 +13,11 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.materialize.stage import format_properties, own_properties
-from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction import Evicted, JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.publish.transaction.versions import drop_prior
-from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.texts import drop_terminators
+from planproof.session import StoredTable
+from planproof_engine import drop_terminators, quote_literal, quote_parts
 
 
 class View:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from planproof.judge.draft import Effect
@@ -25,10 +24,8 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import data_root
 from planproof.publish.transaction.publication import JournaledPublication, prior_of
-from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import Store, store_of
-from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import quote_parts
+from planproof.session import Session, Store, StoredTable, store_of
+from planproof_engine import RelationName, evolve, quote_parts
 
 
 def begin_publication(
@@ -169,4 +166,4 @@ def _place_first_table(store: Store, entry: Entry, table: str, location_root: st
     if entry.prior is not None or not entry.swap.renames or not location_root:
         return entry
     place = join(location_root, table)
-    return entry if store.exists(place) else replace(entry, place=place)
+    return entry if store.exists(place) else evolve(entry, place=place)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from planproof.publish.transaction.journal import Content
 from planproof.publish.transaction.names import is_within, path_below
 from planproof.publish.transaction.partition import partitions_of
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decode_uri
-from planproof_engine.origin import AnalysisError
+from planproof.session import Session, SparkFailure, Store, StoredTable, decode_uri
+from planproof_engine import AnalysisError
 
 
 def list_content(store: Store, location: str) -> Content | None:

@@ -25,11 +25,9 @@ from planproof.publish.transaction.names import (
     path_below,
 )
 from planproof.publish.transaction.partition import list_locations
+from planproof.session import decode_uri, local
 from planproof.session.protocol import Place, Session, SparkFailure
-from planproof.session.store import decode_uri, local
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
+from planproof_engine import AnalysisError, RelationName, quote_parts
 
 _STAMP = rf"{MARK}\.[0-9a-z_]+_\d+"
 

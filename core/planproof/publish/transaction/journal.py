@@ -13,7 +13,7 @@ from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES
-from planproof.session.store import Store
+from planproof.session import Store
 
 FORM = 3
 """The version of an entry's form. Another version of planproof settles what another form says."""

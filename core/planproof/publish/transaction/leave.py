@@ -13,7 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from planproof.publish.notes.notebook import list_notes
 from planproof.publish.transaction import journal, lock
@@ -46,12 +46,9 @@ from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.publish.transaction.version_note import delete_note, list_added, read_note, write_note
-from planproof.report.model import Report
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal
+from planproof.report import Report
+from planproof.session import Session, SparkFailure, Store, StoredTable, decode_uri
+from planproof_engine import AnalysisError, RelationName, evolve, quote_literal
 
 _LASTING = (".past", ".renewed", ".tmp")
 """What locks leave, and writes that were killed: files that nobody needs where nobody is at work."""
@@ -242,7 +239,7 @@ def _carry_home(
         if store.names(note.home) and not _is_copied(store, note):
             return "refused", f"{note.home} holds files that belong to no table; move or delete them"
         store.delete(note.home)
-        note = replace(note, files=tuple(store.contents(note.version)))
+        note = evolve(note, files=tuple(store.contents(note.version)))
         store.write(file, json.dumps(asdict(note)))
         write_note(store, note.home, note.files or ())
         _copy(store, note.version, note.home, note.files or ())
@@ -260,7 +257,7 @@ def _carry_home(
         return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
     if note.files is not None:
         _follow(store, note.version, note.home, note.files)
-    store.write(file, json.dumps(asdict(replace(note, files=None))))
+    store.write(file, json.dumps(asdict(evolve(note, files=None))))
     strays = _bring_partitions_home(session, store, holdings, note, fence)
     session.rows(f"REFRESH TABLE {note.table}")
     held = data_of(session, note.table)

@@ -22,8 +22,7 @@ from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.owner import Owner, begin, note_end
 from planproof.publish.transaction.states import Stopped
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import Store
+from planproof.session import SparkFailure, Store
 
 LEASE = 60.0
 """For so many seconds the renewals of an owner that cannot be seen are watched before its lock is taken over."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planproof.publish.transaction.states import Stopped
+from planproof.session import Session
 from planproof.session.described import RAW_LITERALS
-from planproof.session.protocol import Session
-from planproof_engine.catalog import SESSION_CATALOG, RelationName
+from planproof_engine import SESSION_CATALOG, RelationName
 
 PREFIX = "__planproof"
 """Begins the name of everything that a publish creates in a database; no user's table should begin so."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from planproof.publish.transaction.names import refuse_unspeakable
-from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import decode_uri, local
-from planproof_engine.quoting import quote_literal, quote_parts
+from planproof.session import Session, StoredTable, decode_uri, local
+from planproof_engine import quote_literal, quote_parts
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark spell a partition value that is NULL (ExternalCatalogUtils.DEFAULT_PARTITION_NAME)."""

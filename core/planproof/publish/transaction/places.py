@@ -6,11 +6,9 @@ import posixpath
 import re
 
 from planproof.publish.transaction.names import PREFIX, Refused, parent
+from planproof.session import Session, StoredTable, decode_uri
 from planproof.session.absence import verify_database_absence
-from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import decode_uri
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
+from planproof_engine import AnalysisError, quote_parts
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
 """Scheme, host and path of a location."""

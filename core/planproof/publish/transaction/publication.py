@@ -22,14 +22,10 @@ from planproof.publish.transaction.names import PREFIX, Refused, is_within, join
 from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.publish.transaction.version_note import write_note
+from planproof.session import Session, SparkFailure, SparkPlanes, Store, StoredTable, decode_uri
 from planproof.session.absence import is_listed
 from planproof.session.files import is_hidden
-from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.store import Store, decode_uri
-from planproof_engine.catalog import RelationName
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine import AnalysisError, ColumnNames, PhysicalSchema, RelationName, quote_literal, quote_parts
 from planproof_engine.types import format_ddl
 
 

@@ -22,10 +22,9 @@ from planproof.publish.transaction.recovery import Claim, report_link
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Verification
-from planproof.report.model import Report
+from planproof.report import Report
+from planproof.session import Session, SparkFailure, Store, decode_uri, store_of
 from planproof.session.branches import Branches
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decode_uri, store_of
 
 _NO_CLIENT = "No FileSystem for scheme"
 """What Hadoop says of a scheme that none of its clients is for (`FileSystem.getFileSystemClass`)."""

@@ -14,9 +14,9 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.report.model import Report
-from planproof.session.protocol import SparkFailure
-from planproof_engine.origin import AnalysisError
+from planproof.report import Report
+from planproof.session import SparkFailure
+from planproof_engine import AnalysisError
 
 
 class Claim(NamedTuple):

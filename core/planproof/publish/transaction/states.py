@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple
 
-from planproof.report.model import Report
-from planproof_engine.finding import Finding, Verdict
+from planproof.report import Report
+from planproof_engine import Finding, Verdict
 
 
 class Target(Enum):

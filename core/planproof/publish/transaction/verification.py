@@ -22,8 +22,8 @@ from planproof.publish.transaction.names import (
     quarantine_of,
 )
 from planproof.publish.transaction.places import database_root
-from planproof.session.protocol import Session
-from planproof_engine.catalog import RelationName
+from planproof.session import Session
+from planproof_engine import RelationName
 
 _RUN = re.compile(r"[0-9A-Za-z_]{1,64}")
 _QUARANTINE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import join
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import Store
+from planproof.session import SparkFailure, Store
 
 
 @dataclass(frozen=True, slots=True)

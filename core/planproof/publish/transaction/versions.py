@@ -9,7 +9,7 @@ from planproof.publish.transaction.content import list_content, list_table_files
 from planproof.publish.transaction.names import is_within, join, mark_of, parent
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.version_note import list_added, read_note, write_note
-from planproof.session.protocol import StoredTable
+from planproof.session import StoredTable
 
 LATENESS = 7 * 86_400.0
 """For so many seconds what was staged stays on disk if its owner was evicted: it may be asleep, right before the call

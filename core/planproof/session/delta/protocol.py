@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from planproof_engine.records import record
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import PhysicalSchema, record
 
 Operation = Literal["append", "overwrite", "update"]
 Action = Mapping[str, Any]

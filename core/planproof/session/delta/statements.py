@@ -16,10 +16,7 @@ from typing import Any, NamedTuple
 from planproof.session.delta.protocol import LogState, is_delta_catalog
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decode_uri
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema, quote_parts, split_name
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

@@ -21,9 +21,7 @@ from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.statics import Statics
 from planproof.session.store import decode_uri, local
-from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ByColumn, PhysicalSchema
+from planproof_engine import ByColumn, PhysicalSchema, quote_parts, split_name
 
 _DELTA = "org.apache.spark.sql.delta."
 _CATALOG = "spark.sql.catalog.spark_catalog"

@@ -14,8 +14,7 @@ from planproof.session import versions
 from planproof.session.failures import translate_errors
 from planproof.session.protocol import SparkFailure
 from planproof.session.statics import Statics
-from planproof_engine.catalog import split_name
-from planproof_engine.origin import AnalysisError
+from planproof_engine import AnalysisError, split_name
 
 SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.iceberg.spark.source.HasIcebergCatalog"

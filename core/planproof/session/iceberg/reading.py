@@ -17,9 +17,8 @@ from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
 from planproof.session.protocol import SparkFailure
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
+from planproof_engine import AnalysisError, quote_parts
 from planproof_engine.claim import Path
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
 
 _BY_NUMBER = "HadoopTableOperations"
 """The operations of tables whose states are numbered files. All others compare what they replace."""

@@ -18,9 +18,7 @@ from planproof.session.iceberg.transaction import IcebergTransaction
 from planproof.session.java import items
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.snapshots import Snapshot
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import ColumnNames
+from planproof_engine import AnalysisError, ColumnNames, quote_parts
 
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand: Iceberg's own, which holds nothing but what its cache is given."""

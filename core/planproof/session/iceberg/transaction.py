@@ -29,8 +29,7 @@ from planproof.session.iceberg.reading import IMPORTED, CatalogTable, list_field
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.snapshots import DataFile, Unlisted
 from planproof.session.store import local
-from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, PhysicalSchema
 
 _MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
 """What a catalog says of a table that is not the one that was opened."""

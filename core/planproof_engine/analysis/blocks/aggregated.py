@@ -15,16 +15,14 @@ from dataclasses import dataclass, field
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names, renumber_variables
 from planproof_engine.analysis.blocks.rounds import calls_function, waits_for_rules
-from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions.binding import make_unresolved_error
-from planproof_engine.analysis.names.scope import make_ambiguous_error
+from planproof_engine.analysis.expressions import Aliases, Context, make_ambiguous_error, make_unresolved_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr import transform_down, transform_up
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.functions.replaced import is_made_anew
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

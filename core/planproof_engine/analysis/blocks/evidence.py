@@ -10,13 +10,12 @@ from functools import partial
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.tree import transform_down, transform_up
 from planproof_engine.functions.bind import find_evidence
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
-from planproof_engine.records import evolve
 
 Sets = tuple[tuple[int, ...], ...]
 

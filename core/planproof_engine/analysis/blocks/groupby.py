@@ -11,9 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.literals import is_position
+from planproof_engine.analysis.expressions import Aliases, Context, bind, is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
@@ -21,7 +19,7 @@ from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Literal, Va
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.tree import transform_up
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

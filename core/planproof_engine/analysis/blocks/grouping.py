@@ -17,7 +17,7 @@ from planproof_engine.analysis.blocks.aggregated import (
 from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, columns_outside, group_expressions
 from planproof_engine.analysis.blocks.joins import cast_condition
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.analysis.expressions.binding import bind, find_misplaced_subquery, make_unresolved_error
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below
@@ -27,9 +27,8 @@ from planproof_engine.analysis.script.flags import is_of_routine, list_late_keys
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, Many
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import AnalysisError, evolve, record
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -11,21 +11,18 @@ from dataclasses import dataclass, field
 from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.rounds import rename_item
 from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first, waits
-from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions import generators
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Aliases, Context, bind, generators
 from planproof_engine.analysis.expressions.generators import Generated
 from planproof_engine.analysis.growth import refuse_long
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr import transform_up
 from planproof_engine.expr.pretty import NAMELESS, output_name, pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.families.operators import CASTS
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterable
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_errors, find_misplaced_generators, raise_first
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import METADATA, Scope
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED
-from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr import Alias, Call, Column, Expr, Mismatch, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
 Side = tuple[p.Plan, Scope]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import content, holds_aggregate, refuse_generator
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Category, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Window
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.line import is_foldable

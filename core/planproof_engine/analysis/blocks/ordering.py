@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
@@ -16,23 +16,19 @@ from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
 from planproof_engine.analysis.blocks.select import Block
-from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
+from planproof_engine.analysis.expressions import Aliases, Context, Environment, Scope, bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import add_time_window_below, find_time_windows
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, is_checked, list_names
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.analysis.script.flags import loosen_output
-from planproof_engine.expr import Call, Column, Expr, Sort, column_of
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Category, Column, Expr, Sort, column_of
 from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Ordered, Plan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
@@ -213,7 +209,7 @@ class _Clause:
             # A name is no session variable where the input of the block has it.
             bare = evolve(block, ctx=evolve(block.ctx, env=evolve(block.ctx.env, variables={})))
             with suppress(AnalysisError):
-                return replace(self, block=bare, env=evolve(self.env, variables={}))._bind_key(node, out_of_reach)
+                return evolve(self, block=bare, env=evolve(self.env, variables={}))._bind_key(node, out_of_reach)
         try:
             return self._bind_key(node, out_of_reach)
         except AnalysisError as error:

@@ -22,21 +22,17 @@ from planproof_engine.analysis.blocks.pivots import pivot
 from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
 from planproof_engine.analysis.blocks.setops import build_set_operation
-from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions import generators
+from planproof_engine.analysis.expressions import Aliases, Context, Environment, Scope, generators, make_ambiguous_error
 from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.analysis.refusals.orderable import refuse_rows
-from planproof_engine.expr import Alias, Call, Column, Expr, Window, column_of, drop_alias
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Alias, Call, Category, Column, Expr, Window, column_of, drop_alias
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -8,22 +8,19 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.blocks.groupby import columns_outside
 from planproof_engine.analysis.blocks.values import is_of_now
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, call, make_unresolved_error
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, call, make_unresolved_error
 from planproof_engine.analysis.expressions.moments import date, is_date
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import GENERATOR, content, holds_window, refuse_window_within
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Mismatch
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import TRUTHS, constant, find_text
 from planproof_engine.functions.families.line import is_foldable, is_null
 from planproof_engine.functions.names import LEFT_BY_PIVOT
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, force_nullable
 from planproof_engine.types.coercion import find_wider_without_strings

@@ -16,18 +16,16 @@ from planproof_engine.analysis.blocks.relations import bind_relation, find_count
 from planproof_engine.analysis.blocks.select import Block, bind_select
 from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Cte, Environment
+from planproof_engine.analysis.expressions import Scope
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import add_binders
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import CHECKED, bind_both, find_position_beyond, is_checked, lateness
 from planproof_engine.analysis.refusals.files import refuse_many_sources
 from planproof_engine.analysis.script.flags import loosen_output, open_results
-from planproof_engine.expr import Column, fresh_id
-from planproof_engine.expr.nodes import Span
+from planproof_engine.expr import Column, Span, fresh_id
 from planproof_engine.expr.pretty import outer_references, refuse_nameless
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
-from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.expressions import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
 from planproof_engine.expr import Column, fresh_id
+from planproof_engine.ground import evolve
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.coercion import find_wider, merge_union_types

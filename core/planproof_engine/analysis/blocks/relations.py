@@ -22,13 +22,11 @@ from planproof_engine.analysis.blocks.rules_first import (
     waits,
 )
 from planproof_engine.analysis.blocks.values import inline_table
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import function_name, resolve_identifier
 from planproof_engine.analysis.expressions.generators import bind_generator, is_outer, make_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.metadata import list_metadata, split_metadata
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import refuse_outer, refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import has_one_row, refuse_correlation
 from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
@@ -37,9 +35,8 @@ from planproof_engine.catalog import UNKNOWN, split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.failing import is_no_value
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.casts import can_cast

@@ -14,16 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.conf import Conf
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.expr import nodes as x
+from planproof_engine.expr import transform_up
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.pretty import output_name
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.names import OF_GRAMMAR, OF_PARSER
 from planproof_engine.functions.replaced import is_made_anew, is_zoned
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.sql import nodes as q
 
 Made = Sequence[tuple[x.Call, Sequence[x.Column]]]

@@ -11,16 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.generators import bind_in_select, find_call
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_counted_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.expr import Call, is_coerced
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.logical.nodes import Aggregate, Plan, Project, Scan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

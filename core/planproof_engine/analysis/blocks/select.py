@@ -14,10 +14,7 @@ from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggreg
 from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
 from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block, reads_table, waits
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import timewindows
-from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, timewindows
 from planproof_engine.analysis.names.stars import refuse_counted_star
 from planproof_engine.analysis.refusals import checks
 from planproof_engine.analysis.refusals.earlier import (
@@ -34,9 +31,8 @@ from planproof_engine.analysis.script.flags import is_of_routine, loosen_block
 from planproof_engine.expr import Alias, Column, Expr, Outer, Window, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.line import is_foldable
+from planproof_engine.ground import AnalysisError, Unknown, evolve, record
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

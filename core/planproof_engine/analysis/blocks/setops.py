@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Column, Expr, fresh_id
 from planproof_engine.functions.bind import cast
+from planproof_engine.ground import evolve
 from planproof_engine.logical.nodes import Distinct, Plan, Project, SetOperation
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.coercion import find_wider, merge_union_types
 

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.rules_first import find_misplaced_generators, raise_first
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import list_names
-from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Cast, Category, Column, Expr, Lambda, Literal, Outer, fresh_id, transform_down
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.tree import transform_down
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import UNEVALUABLE, raises
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.logical.nodes import Values
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types.coercion import find_wider_without_strings

@@ -7,13 +7,11 @@ Source: `BinaryArithmeticWithDatetimeResolver`.
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind, call
-from planproof_engine.expr import Call, Expr, Literal
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.analysis.expressions import Context, bind, call
+from planproof_engine.expr import Call, Expr, Literal, Mismatch
 from planproof_engine.functions.bind import cast, cast_unless_equal, make_input_mismatch
 from planproof_engine.functions.families.operators import compare_beyond_bigint
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 
 

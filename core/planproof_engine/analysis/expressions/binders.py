@@ -8,8 +8,7 @@ from functools import reduce
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_by_branches
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions import intervals, literals, subqueries
+from planproof_engine.analysis.expressions import Context, intervals, literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import bind_binary, negate
 from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, call, make_unresolved_error
 from planproof_engine.analysis.expressions.calls import bind_call, bind_members, bind_plain_call
@@ -31,8 +30,7 @@ from planproof_engine.functions.bind import (
     make_input_mismatch,
 )
 from planproof_engine.functions.names import OF_BOOLEANS
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types.kinds import ANY_STRING

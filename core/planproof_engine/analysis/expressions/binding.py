@@ -12,12 +12,10 @@ from planproof_engine import types as dt
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.names.scope import METADATA
 from planproof_engine.analysis.refusals.checks import is_correlated
-from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, fresh_id
-from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr import UNPRINTED, Alias, Call, Expr, Mismatch, fresh_id
 from planproof_engine.functions.bind import apply, cast_unless_equal, check_cast
 from planproof_engine.functions.families.constructors import given_name
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions import modifiers, windows
+from planproof_engine.analysis.expressions import Context, Environment, modifiers, windows
 from planproof_engine.analysis.expressions.arithmetic import bind_try
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, bind_member, call
 from planproof_engine.analysis.expressions.constants import function_name
@@ -26,8 +25,7 @@ from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import list_names
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -6,14 +6,13 @@ import re
 from decimal import Decimal as Number
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.literals import format_decimal
 from planproof_engine.expr import Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable, drop_alias
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import COMPUTED, round_half_up
+from planproof_engine.ground import Unknown
 from planproof_engine.logical.nodes import OneRow, Plan, Project
-from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
 
 _SUFFIXES: dict[dt.DataType, str] = {

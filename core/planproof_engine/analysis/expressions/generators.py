@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import holds_aggregate, refuse_nested_generator, why_refused
 from planproof_engine.analysis.refusals.routines import drop_schema
-from planproof_engine.expr import Call, Column, Expr, fresh_id
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Call, Category, Column, Expr, fresh_id
+from planproof_engine.ground import evolve, record
 from planproof_engine.logical.nodes import Generate, Plan
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses
 

@@ -9,9 +9,8 @@ import re
 from decimal import Decimal as Number
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.sql import nodes as q
 
 _MICROS = {

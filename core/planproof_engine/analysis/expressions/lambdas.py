@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.modifiers import Argument
 from planproof_engine.analysis.names.scope import LambdaScope
-from planproof_engine.expr import Expr, Lambda, Literal, Variable, fresh_id
-from planproof_engine.expr.function import LambdaOf, Signature
+from planproof_engine.expr import Expr, Lambda, LambdaOf, Literal, Signature, Variable, fresh_id
 from planproof_engine.functions.bind import check_kinds, coerce_arguments, makes_rows
 from planproof_engine.functions.families.lambdas import takes_condition
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 
 

@@ -13,10 +13,9 @@ from typing import TypeGuard
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.expressions import intervals, moments
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
 from planproof_engine.functions.constants import format_java_double
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.sql import nodes as q
 
 Reader = Callable[[str, Conf], Literal]

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.refusals.checks import holds_window, nests_aggregate
-from planproof_engine.expr import Call, Cast, Expr, Sort, Subquery
-from planproof_engine.expr.function import Category, Signature
+from planproof_engine.expr import Call, Cast, Category, Expr, Signature, Sort, Subquery
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import UNSTATED
-from planproof_engine.records import evolve
+from planproof_engine.ground import evolve
 from planproof_engine.sql import nodes as q
 
 Argument = q.Node | Expr

@@ -8,9 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Literal
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, Nanos
 
 _DATE = r"(?s)\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.sql import nodes as q
 
 T = TypeVar("T")

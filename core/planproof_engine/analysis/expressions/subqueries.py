@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof_engine.expr import Exists, Expr, InSubquery, Outer, ScalarSubquery
 from planproof_engine.functions.replaced import prints_as_name
+from planproof_engine.ground import evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context
 from planproof_engine.analysis.expressions.calls import bind_plain_call
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, fresh_id
+from planproof_engine.ground import evolve
 from planproof_engine.logical.nodes import Filter, Join, Named, Plan, Project, Scan
-from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 
 NAMES = ("window", "session_window")

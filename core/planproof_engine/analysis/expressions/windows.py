@@ -7,17 +7,14 @@ from decimal import Decimal
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.evidence import prove_over_rows
-from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, bind
 from planproof_engine.analysis.expressions.constants import fold
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key, refuse_spread_key
-from planproof_engine.expr import Call, Expr, Sort, Window
-from planproof_engine.expr.function import Category, Signature
+from planproof_engine.expr import Call, Category, Expr, Frame, Signature, Sort, Window
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.traits import Frame
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import is_foldable
-from planproof_engine.records import record
+from planproof_engine.ground import record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast
 

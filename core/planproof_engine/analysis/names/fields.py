@@ -9,15 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
-from planproof_engine.conf import Conf
+from planproof_engine.expr import Category, Mismatch, transform_up
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category, Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
-from planproof_engine.origin import AnalysisError, Origin
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Conf, Origin, evolve
 
 
 class Fields:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planproof_engine.conf import Conf
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.ground import AnalysisError, Conf, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.parse import parse
 

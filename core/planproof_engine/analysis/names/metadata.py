@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.names.scope import METADATA
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.logical.nodes import Limit, Named, Plan, Scan

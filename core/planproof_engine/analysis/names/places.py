@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planproof_engine.analysis.context import Environment
-from planproof_engine.expr.nodes import Span
-from planproof_engine.origin import Origin, place
-from planproof_engine.records import record
+from planproof_engine.analysis.expressions import Environment
+from planproof_engine.expr import Span
+from planproof_engine.ground import Origin, place, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from planproof_engine.expr import Column, Variable
 from planproof_engine.expr.pretty import NAMELESS
-from planproof_engine.origin import AnalysisError, Origin
-from planproof_engine.records import evolve, record
+from planproof_engine.ground import AnalysisError, Origin, evolve, record
 
 METADATA = "_metadata"
 """The struct that tables of files offer beside their columns (`FileFormat.METADATA_NAME`)."""

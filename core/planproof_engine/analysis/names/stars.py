@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import Context, is_position, make_ambiguous_error
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
-from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import make_ambiguous_error
 from planproof_engine.expr import UNNUMBERED, Alias, Expr, GetField, Literal, Outer, column_of, drop_alias, fresh_id
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 

@@ -10,10 +10,9 @@ from typing import TypeGuard
 
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.literals import NULL
+from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
-from planproof_engine.expr.tree import transform_up
 from planproof_engine.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 from planproof_engine.sql import nodes as q
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.analysis.refusals.checks import WINDOW, contents
-from planproof_engine.expr import Call, Cast, Column, Expr, Literal, Outer
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import conjuncts
+from planproof_engine.expr import Call, Cast, Category, Column, Expr, Literal, Outer, conjuncts
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.logical import nodes as p
 from planproof_engine.sql import nodes as q

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
-from planproof_engine.expr.function import Category
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind, is_position, make_ambiguous_error
+from planproof_engine.expr import Category
+from planproof_engine.ground import AnalysisError, Unknown
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.expr import Call
+from planproof_engine.ground import Unknown
 from planproof_engine.logical.nodes import Join, Plan, Scan, SetOperation
-from planproof_engine.origin import Unknown
 from planproof_engine.sql import nodes as q
 
 _MANY = 2

@@ -9,10 +9,9 @@ import re
 from collections.abc import Container
 from typing import TypeGuard
 
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
+from planproof_engine.analysis.expressions import Context, Environment, bind, make_unresolved_error
 from planproof_engine.expr import Column
-from planproof_engine.origin import AnalysisError
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.expr import Column, Expr
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.sql import nodes as q

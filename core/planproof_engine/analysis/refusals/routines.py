@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from planproof_engine.analysis.context import Environment
-from planproof_engine.origin import AnalysisError
+from planproof_engine.analysis.expressions import Environment
+from planproof_engine.ground import AnalysisError
 from planproof_engine.sql import nodes as q
 
 

@@ -12,14 +12,13 @@ from operator import is_
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.analysis.blocks.rounds import count_rounds
-from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions import Environment
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, GetField, Lambda, Window, is_aggregate, is_coerced
 from planproof_engine.expr.parts import replace_parts
 from planproof_engine.expr.tree import transform_up
 from planproof_engine.functions.replaced import is_made_anew
+from planproof_engine.ground import Unknown, evolve
 from planproof_engine.logical.nodes import Aggregate, Filter, Named, PassThrough, Plan, Project
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
 
 
 def is_of_routine(expr: Expr, env: Environment) -> bool:

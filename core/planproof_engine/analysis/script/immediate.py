@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import fold, literal_sql, text_of
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.expr import Alias, Call, Cast, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
 from planproof_engine.functions.names import OF_PARAMETERS
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import AnalysisError, Unknown, evolve
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.edits import replace_markers

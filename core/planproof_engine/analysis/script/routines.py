@@ -12,20 +12,17 @@ from functools import cache
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions import Context, Environment, Scope
 from planproof_engine.analysis.expressions.binding import bind, cast_implicitly
 from planproof_engine.analysis.expressions.constants import find_row
 from planproof_engine.analysis.expressions.modifiers import refuse_modifiers
 from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand_argument, is_star
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Column, Expr, Lambda, ScalarSubquery, Variable, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
+from planproof_engine.ground import AnalysisError, Conf, evolve, record
 from planproof_engine.logical.nodes import Plan, Values
-from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import CreateFunction
 from planproof_engine.sql.names import name_parts

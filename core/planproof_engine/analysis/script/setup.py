@@ -11,23 +11,19 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions import Context, Environment, Scope, bind
 from planproof_engine.analysis.expressions.constants import find_row, make_unknown_variable, make_variable, text_of
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.files import count_sources
 from planproof_engine.analysis.script import tables
 from planproof_engine.analysis.script.immediate import execute
 from planproof_engine.analysis.script.routines import declare
 from planproof_engine.analysis.script.views import View, find_broken
 from planproof_engine.catalog import UNKNOWN, Catalog, Relation, join_name, split_name
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
 from planproof_engine.expr.pretty import refuse_nameless
 from planproof_engine.functions.registry import Registry, functions_of
+from planproof_engine.ground import AnalysisError, Conf, Unknown, evolve
 from planproof_engine.logical.nodes import Plan, Scan
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q

@@ -11,12 +11,11 @@ from typing import Any
 
 from planproof_engine import types as dt
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions import Context, Environment, Scope
 from planproof_engine.analysis.expressions.constants import text_of
-from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.catalog import UNKNOWN, Relation, join_name, split_name
 from planproof_engine.expr.pretty import refuse_nameless
-from planproof_engine.records import evolve, record
+from planproof_engine.ground import evolve, record
 from planproof_engine.schema import LogicalSchema
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q

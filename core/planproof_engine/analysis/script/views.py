@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planproof_engine import types as dt
-from planproof_engine.analysis.context import Environment
-from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve, record
+from planproof_engine.analysis.expressions import Environment
+from planproof_engine.ground import AnalysisError, Unknown, evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types.casts import can_cast, can_up_cast
 

@@ -7,12 +7,10 @@ Source: `catalyst.expressions.aggregate`, `windowExpressions.scala`, `percentile
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal as Number
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional, TypeRule,
 )
@@ -24,7 +22,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_at, array_of, at_once, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines,
     lit, must, not_null, prints_first, type_of, uncast, wants,
 )
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import (
     ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable,
@@ -200,11 +198,11 @@ def _print_nth(call: Call, pretty: Pretty) -> str:
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
 _WIN: dict[str, Any] = {"category": Category.WINDOW, "foldable": False}
-_PICKING: dict[str, Any] = {**_AGG, "traits": replace(VOLATILE, hands_on=some(0), null_over_nothing=True), "modifiers": ("nulls",)}
+_PICKING: dict[str, Any] = {**_AGG, "traits": evolve(VOLATILE, hands_on=some(0), null_over_nothing=True), "modifiers": ("nulls",)}
 _COLLECTING: dict[str, Any] = {**_PICKING, "traits": VOLATILE}
 _COLLECTED: dict[str, Any] = {**_AGG, "traits": VOLATILE}
 _NTH: dict[str, Any] = {**_WIN, "traits": PURE, "modifiers": ("nulls",)}
-_SHIFTING: dict[str, Any] = {**_NTH, "traits": replace(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
+_SHIFTING: dict[str, Any] = {**_NTH, "traits": evolve(PURE, hands_on=some(0, 2), frame=Frame.OFFSET)}
 _NULL = Literal(None, dt.VOID, "NULL")
 _NULLS_TOO = (ANY, Optional(ANY))
 _BY = (ANY, ANY, Optional(ANY))
@@ -333,14 +331,14 @@ _BINS = checks(foldable(1), _check_bins)
 TABLE: Table = lines(
     fn("count", (Many(ANY),), dt.LONG, NEVER, check=must(lambda args, conf: args or conf.parameterless_count, "WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0."), traits=PURE, **_AGG),
     fn("count_if", (dt.BOOLEAN,), dt.LONG, NEVER, traits=PURE, **_AGG),
-    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
-    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
-    fn("min, max", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
-    fn("bit_and, bit_or, bit_xor", (INTEGRAL,), type_of(0), ALWAYS, coerces=_bit_operands, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(PURE, magnitude=Magnitude.GROWS), **_AGG),
+    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=evolve(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
+    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=evolve(ANSI_RAISES, null_over_nothing=True), **_AGG),
+    fn("min, max", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=evolve(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("bit_and, bit_or, bit_xor", (INTEGRAL,), type_of(0), ALWAYS, coerces=_bit_operands, coerce=Coerce.EXPECTS, traits=evolve(PURE, null_over_nothing=True), **_AGG),
+    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=evolve(PURE, magnitude=Magnitude.GROWS), **_AGG),
     fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, traits=PURE, **_AGG),
-    fn("min_by, max_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("min_by, max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by_operands, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("min_by, max_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(1), until="4.2", traits=evolve(PURE, null_over_nothing=True), **_AGG),
+    fn("min_by, max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by_operands, check=_by_check, since="4.2", traits=evolve(PURE, null_over_nothing=True), **_AGG),
     fn("measure", (ANY,), type_of(0), FIRST, traits=PURE, **_AGG),
     fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
     fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
@@ -352,20 +350,20 @@ TABLE: Table = lines(
     fn("collect_union", (ANY,), lambda args, conf: dt.Array(array_at(args).element, False), NEVER, coerce=Coerce.NONE, check=wants(0, lambda t: isinstance(t, dt.Array), "ARRAY"), **_COLLECTING),
     fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_listagg_operands, check=_check_delimiter, alias=True, show=_print_listagg, modifiers=("order",), traits=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(ANY)), dt.LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
-    fn("bool_and every", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bool_or any some", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bool_and every", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=evolve(PURE, null_over_nothing=True), **_AGG),
+    fn("bool_or any some", (dt.BOOLEAN,), dt.BOOLEAN, ALWAYS, alias=True, traits=evolve(PURE, null_over_nothing=True), **_AGG),
     fn("stddev_samp stddev std", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
     fn("stddev_pop, var_pop", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, traits=PURE, **_AGG),
     fn("var_samp variance", (dt.DOUBLE,), dt.DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
-    fn("row_number", (), dt.INT, NEVER, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("rank, dense_rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("percent_rank", (Many(ANY),), dt.DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("cume_dist", (), dt.DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), dt.INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(dt.INT), _positive(0)), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("row_number", (), dt.INT, NEVER, traits=evolve(PURE, frame=Frame.ROWS), **_WIN),
+    fn("rank, dense_rank", (Many(ANY),), dt.INT, NEVER, show=_upper, traits=evolve(PURE, frame=Frame.ROWS), **_WIN),
+    fn("percent_rank", (Many(ANY),), dt.DOUBLE, NEVER, show=_upper, traits=evolve(PURE, frame=Frame.ROWS), **_WIN),
+    fn("cume_dist", (), dt.DOUBLE, NEVER, traits=evolve(PURE, frame=Frame.RANGE), **_WIN),
+    fn("ntile", (Optional(ANY, lit(1)),), dt.INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), uncast(dt.INT), _positive(0)), traits=evolve(PURE, frame=Frame.ROWS), **_WIN),
     fn("lag", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
     fn("lead", _OFFSET, type_of(0), lambda args, conf: args[0].nullable or len(args) < 3 or args[2].nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=prints_first(3), **_SHIFTING),
     fn("nth_value", (ANY, dt.INT, Optional(ANY)), type_of(0), ALWAYS, coerces=at_once(_check_flag_at(2)), check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
-    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=evolve(PURE, frame=Frame.ROWS), **_WIN),
     fn("grouping", (ANY,), dt.BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
     fn("grouping_id", (Many(ANY),), lambda args, conf: dt.INT if conf.integer_grouping_id else dt.LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
     fn("corr, covar_pop, covar_samp, regr_intercept, regr_r2, regr_slope, regr_sxx, regr_sxy, regr_syy", (dt.DOUBLE, dt.DOUBLE), dt.DOUBLE, ALWAYS, **_STATISTIC),

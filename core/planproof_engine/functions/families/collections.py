@@ -6,10 +6,8 @@ Source: `collectionOperations.scala`, `complexTypeExtractors.scala`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, FIRST, Adjust, Args, Coerce, Many, Mismatch, NullRule, Optional, where,
 )
@@ -24,8 +22,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_at, array_of, at_once, cast_implicitly, check_inputs, check_keys, element, fn, foldable,
     is_foldable, lines, lit, map_at, merge_types, must, prints, text_of, type_of,
 )
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_implicit, find_tightest, find_wider_without_strings, merge_flags
 from planproof_engine.types.kinds import (
     ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, INTEGRAL, ArrayOf, Kind, OneOf, is_datetime, is_orderable,
@@ -412,8 +409,8 @@ def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) 
 
 TABLE: Table = lines(
     # With the legacy setting the size of NULL is -1 (`spark.sql.legacy.sizeOfNull`, off under ANSI).
-    fn("size cardinality", (_COLLECTION,), dt.INT, lambda args, conf: args[0].nullable and (conf.ansi or not conf.size_of_null), alias=True, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
-    fn("array_size", (ANY_ARRAY,), dt.INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
+    fn("size cardinality", (_COLLECTION,), dt.INT, lambda args, conf: args[0].nullable and (conf.ansi or not conf.size_of_null), alias=True, coerce=Coerce.EXPECTS, traits=evolve(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
+    fn("array_size", (ANY_ARRAY,), dt.INT, EITHER, traits=evolve(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
     fn("array_contains", (ANY_ARRAY, ANY), dt.BOOLEAN, lambda args, conf: EITHER(args, conf) or array_at(args).contains_null, coerces=_make_meeting(lambda left, right, conf: find_wider_without_strings((left, right), conf.without_ansi), null=False), coerce=Coerce.NONE, check=_check_search, traits=PURE),
     fn("array_position", (ANY_ARRAY, ANY), dt.LONG, EITHER, coerces=_meet_at_element, coerce=Coerce.NONE, check=_check_search, traits=PURE),
     fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_meet_at_element, coerce=Coerce.NONE, check=_check_removal, traits=PURE, plain=True),
@@ -427,14 +424,14 @@ TABLE: Table = lines(
     fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_check_sort, traits=PURE, plain=True),
     # Before Spark 4.0 it is a filter, which leaves the flag as it was.
     fn("array_compact", (ANY_ARRAY,), lambda args, conf: args[0].type if conf.before("4.0") else dt.Array(array_at(args).element, False), EITHER, traits=PURE, plain=True),
-    fn("array_max, array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_max, array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=evolve(PURE, cost=Cost.SCANS)),
     fn("array_repeat", (ANY, dt.INT), array_of(0), where(1), coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
     fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), element(0), EITHER, coerces=_join_operands, coerce=Coerce.EXPECTS, traits=PURE),
     fn("flatten", (ANY_ARRAY,), element(0), lambda args, conf: args[0].nullable or array_at(args).contains_null, coerce=Coerce.NONE, check=must(lambda args, conf: isinstance(args[0].type, dt.Array) and isinstance(args[0].type.element, dt.Array), "UNEXPECTED_INPUT_TYPE", 'The first parameter requires the "ARRAY" of "ARRAY" type, not "{0}".'), traits=RAISES, plain=True),
-    fn("slice", (ANY_ARRAY, dt.INT, dt.INT), type_of(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
+    fn("slice", (ANY_ARRAY, dt.INT, dt.INT), type_of(0), EITHER, traits=evolve(RAISES, elements=Elements.KEEPS), plain=True),
     fn("sort_array", (ANY_ARRAY, Optional(dt.BOOLEAN, _ASCENDING)), type_of(0), EITHER, coerces=_sort_operands, coerce=Coerce.EXPECTS, check=_check_sort, traits=PURE, plain=True),
-    fn("map_keys", (ANY_MAP,), lambda args, conf: dt.Array(map_at(args).key, True), EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW)),
-    fn("map_values", (ANY_MAP,), lambda args, conf: dt.Array(map_at(args).value, True), EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW), plain=True),
+    fn("map_keys", (ANY_MAP,), lambda args, conf: dt.Array(map_at(args).key, True), EITHER, coerce=Coerce.EXPECTS, traits=evolve(PURE, cost=Cost.FEW)),
+    fn("map_values", (ANY_MAP,), lambda args, conf: dt.Array(map_at(args).value, True), EITHER, coerce=Coerce.EXPECTS, traits=evolve(PURE, cost=Cost.FEW), plain=True),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),
     fn("map_from_arrays", (ANY_ARRAY, ANY_ARRAY), lambda args, conf: dt.Map(array_at(args).element, array_at(args, 1).element, array_at(args, 1).contains_null), EITHER, check=_key_array_check, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("map_from_entries", (ANY_ARRAY,), _map_from_entries, lambda args, conf: args[0].nullable or (isinstance(args[0].type, dt.Array) and args[0].type.contains_null), coerce=Coerce.NONE, check=_check_entries, traits=RAISES),
@@ -447,9 +444,9 @@ TABLE: Table = lines(
     fn("array_insert", (ANY, ANY, ANY), lambda args, conf: dt.Array(dt.as_nullable(array_at(args).element), True), where(0, 1), coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
     fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_look_at_seed, coerce=Coerce.EXPECTS, show=prints("shuffle({0})"), traits=VOLATILE, since="4.0"),
     fn("shuffle", (ANY_ARRAY,), type_of(0), FIRST, coerce=Coerce.EXPECTS, traits=VOLATILE, until="4.0"),
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(conf.ansi), conf, raises=conf.ansi), show=prints("{0}[{1}]"), coerce=Coerce.EXPECTS, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
-    fn("getmapvalue", (ANY, ANY), lambda args, conf: map_at(args).value, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=prints("{0}[{1}]"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
-    fn("get", (ANY, ANY), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(False), conf, raises=False), coerces=lambda args, conf: cast_implicitly(args, (None, _place_kind(conf)), conf), coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, (ANY_ARRAY, _place_kind(conf))), traits=replace(PURE, elements=Elements.ITEM)),
-    _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
-    _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(conf.ansi), conf, raises=conf.ansi), show=prints("{0}[{1}]"), coerce=Coerce.EXPECTS, traits=evolve(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getmapvalue", (ANY, ANY), lambda args, conf: map_at(args).value, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=prints("{0}[{1}]"), traits=evolve(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
+    fn("get", (ANY, ANY), element(0), lambda args, conf: _is_picked_nullable(args, _from_nought(False), conf, raises=False), coerces=lambda args, conf: cast_implicitly(args, (None, _place_kind(conf)), conf), coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, (ANY_ARRAY, _place_kind(conf))), traits=evolve(PURE, elements=Elements.ITEM)),
+    _element_at("element_at", _COLLECTION, tried=False, traits=evolve(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
+    _element_at("try_element_at", ANY, tried=True, traits=evolve(RAISES, elements=Elements.ITEM)),
 )

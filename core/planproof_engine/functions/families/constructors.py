@@ -5,10 +5,8 @@ Source: `complexTypeCreator.scala`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import (
     UNPRINTED, Alias, Call, Column, Expr, GetField, GetFieldOfElements, LateralReference, Literal, Outer, Variable,
@@ -19,7 +17,7 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import (
     Pretty, Table, check_keys, fn, is_foldable, is_null, lines, merge_types, type_of,
 )
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.kinds import ANY
 
 def _array_type(args: Args, conf: Conf) -> dt.DataType:
@@ -118,10 +116,10 @@ def given_name(expr: Expr) -> str | None:
 
 
 TABLE: Table = lines(
-    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
-    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_cast_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
-    fn("struct", (Many(ANY),), lambda args, conf: dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args))), NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, traits=evolve(PURE, hands_on=every, cost=Cost.FEW), plain=True),
+    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_cast_entries, coerce=Coerce.NONE, check=_entries_check, traits=evolve(RAISES, hands_on=every), plain=True),
+    fn("struct", (Many(ANY),), lambda args, conf: dt.Struct(tuple(dt.StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args))), NEVER, coerce=Coerce.NONE, show=_struct, traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
     fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
-    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_check_named_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
+    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_check_named_struct, traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

@@ -7,11 +7,9 @@ times run static code whose result Spark takes for nullable whatever the argumen
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, Magnitude
@@ -21,6 +19,7 @@ from planproof_engine.functions.families.line import (
     Table, cast_implicitly, check_inputs, checks, fn, foldable, implicit, is_foldable, lines, lit, not_null,
     null_where_it_fails, prints, type_of,
 )
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.kinds import (
     ANY, ANY_MOMENT, ANY_NANOS, ANY_STRING, ANY_TIME, ANY_TIMESTAMP, DAY_TIME, DECIMAL, INTEGRAL, NUMERIC, Expected,
     Kind, OneOf,
@@ -118,7 +117,7 @@ _NANOS = Kind("TIMESTAMP(9)", lambda t: isinstance(t, dt.Nanos), TIMESTAMP_NANOS
 
 def _since_epoch(name: str, magnitude: Magnitude) -> Table:
     """Of timestamps without a zone since Spark 4.3."""
-    own: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": replace(PURE, magnitude=magnitude)}
+    own: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": evolve(PURE, magnitude=magnitude)}
     both = fn(name, (ANY_MOMENT,), dt.LONG, EITHER, since="4.3", **own)
     return lines(both, fn(name, (dt.TIMESTAMP,), dt.LONG, EITHER, until="4.3", **own))
 
@@ -229,7 +228,7 @@ def _clock(name: str) -> Table:
         "coerces": lambda args, conf: cast_implicitly(args[:1], (ANY if _is_time(args) else ANY_MOMENT,), conf),
         "coerce": Coerce.NONE,
         "check": lambda args, conf: _check_time(args[0], conf) if _is_time(args) else check_inputs(args, (ANY_MOMENT,)),
-        "traits": replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
+        "traits": evolve(ANSI_RAISES, evaluates=Evaluates.FIRST),
     }
 
     def nullable(args: Args, conf: Conf) -> bool:
@@ -283,7 +282,7 @@ TABLE: Table = lines(
     fn("last_day", (dt.DATE,), dt.DATE, EITHER, traits=ANSI_RAISES),
     fn("next_day, trunc", (dt.DATE, ANY_STRING), dt.DATE, ALWAYS, traits=ANSI_RAISES),
     fn("dayname, monthname", (dt.DATE,), dt.STRING, EITHER, traits=ANSI_RAISES),
-    fn("date_trunc", (ANY_STRING, _ZONED), type_of(1), ALWAYS, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
+    fn("date_trunc", (ANY_STRING, _ZONED), type_of(1), ALWAYS, traits=evolve(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("date_format", (_ZONED, ANY_STRING), dt.STRING, EITHER, traits=RAISES),
     fn("date_from_unix_date", (dt.INT,), dt.DATE, EITHER, traits=ANSI_RAISES),
     fn("unix_date", (dt.DATE,), dt.INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
@@ -296,8 +295,8 @@ TABLE: Table = lines(
     fn("unix_nanos", (_NANOS,), dt.Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
     # Without arguments it reads the clock.
-    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), dt.LONG, null_where_it_fails, coerces=lambda args, conf: args or [_make_call(_CURRENT_TIMESTAMP, conf), _PATTERN], coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
-    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), dt.LONG, null_where_it_fails, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), dt.LONG, null_where_it_fails, coerces=lambda args, conf: args or [_make_call(_CURRENT_TIMESTAMP, conf), _PATTERN], coerce=Coerce.EXPECTS, traits=evolve(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), dt.LONG, null_where_it_fails, coerce=Coerce.EXPECTS, traits=evolve(RAISES, magnitude=Magnitude.SECONDS)),
     fn("from_unixtime", (dt.LONG, Optional(ANY_STRING, _PATTERN)), dt.STRING, ALWAYS, traits=RAISES),
     fn("from_utc_timestamp, to_utc_timestamp", (dt.TIMESTAMP, ANY_STRING), dt.TIMESTAMP, EITHER, traits=RAISES),
     fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(dt.TIMESTAMP_NTZ)), dt.TIMESTAMP_NTZ, EITHER, coerces=_zone_operands, traits=RAISES),

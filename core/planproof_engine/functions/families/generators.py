@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, VOLATILE, Elements
@@ -18,6 +16,7 @@ from planproof_engine.functions.bind import cast, cast_unless_same, make_input_m
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.failing import find_failure
 from planproof_engine.functions.families.line import Table, array_at, fn, is_foldable, lines, must, uncast
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
@@ -126,7 +125,7 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-_EXPLODED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": uncast(_COLLECTION), "traits": replace(PURE, elements=Elements.EACH), **_MAKES}
+_EXPLODED: dict[str, Any] = {"alias": True, "coerce": Coerce.NONE, "check": uncast(_COLLECTION), "traits": evolve(PURE, elements=Elements.EACH), **_MAKES}
 _PLACED: dict[str, Any] = {**_EXPLODED, "columns": lambda args, conf: [("pos", dt.INT, False), *_items(args, conf)]}
 _STRUCTS = must(
     lambda args, conf: isinstance(args[0].type, dt.Array) and isinstance(args[0].type.element, dt.Struct),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import (
     Table, check_inputs, checks, fn, implicit, lines, lit, uncast, wants,
 )
+from planproof_engine.ground import Conf
 from planproof_engine.types.kinds import ANY, ANY_STRING
 from planproof_engine.types.srids import exists, is_geographic
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch, Signature, Variables, where
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
@@ -15,7 +13,7 @@ from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.families.line import (
     Table, array_at, array_of, check_keys, fn, lines, map_at, must, type_of,
 )
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable
@@ -112,7 +110,7 @@ _AGGREGATE: dict[str, Any] = {
     "variables": _accumulated(dt.as_nullable),
     "check": _check_accumulator,
     "coerce": Coerce.EXPECTS,
-    "traits": replace(PURE, loop=Loop(((0, 2, 1),), alone=False)),
+    "traits": evolve(PURE, loop=Loop(((0, 2, 1),), alone=False)),
 }
 _ELEMENT = ((0, 1, 0),)
 """The lambda behind the array takes an element first."""
@@ -137,16 +135,16 @@ FOLDS = ("aggregate", "reduce")
 
 
 TABLE: Table = lines(
-    fn("transform", _ITEM_OR_INDEX, array_of(1), FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT))),
-    fn("filter", _ITEM_OR_INDEX, type_of(0), FIRST, variables=_element_and_index, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),
+    fn("transform", _ITEM_OR_INDEX, array_of(1), FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=evolve(PURE, loop=Loop(_ELEMENT))),
+    fn("filter", _ITEM_OR_INDEX, type_of(0), FIRST, variables=_element_and_index, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=evolve(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),
     # `ArrayExists.nullable`: with three-valued logic the body's null can be the answer.
-    fn("exists", _ITEM, dt.BOOLEAN, lambda args, conf: args[0].nullable or (args[1].nullable and conf.three_valued_exists), variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
-    fn("forall", _ITEM, dt.BOOLEAN, EITHER, variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT, stops=True))),
+    fn("exists", _ITEM, dt.BOOLEAN, lambda args, conf: args[0].nullable or (args[1].nullable and conf.three_valued_exists), variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=evolve(PURE, loop=Loop(_ELEMENT, stops=True))),
+    fn("forall", _ITEM, dt.BOOLEAN, EITHER, variables=lambda args, at: _element_and_index(args, at)[:1], check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=evolve(PURE, loop=Loop(_ELEMENT, stops=True))),
     fn("aggregate reduce", _REDUCED, type_of(-1), where(0, -1), alias=True, since="4.3", **_AGGREGATE),
     # Older Sparks keep the nested flags of the initial value, though what is merged may break them.
     fn("aggregate reduce", _REDUCED, type_of(-1), where(0, -1), alias=True, until="4.3", **(_AGGREGATE | {"variables": _accumulated(lambda given: given)})),
     fn("array_sort", (ANY_ARRAY, LambdaOf((2,), optional=True)), type_of(0), FIRST, variables=_pair, check=_check_comparator, show=_print_sort, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), array_of(2), where(0, 1), variables=lambda args, at: ((array_at(args).element, True), (array_at(args, 1).element, True)), coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
+    fn("zip_with", (ANY_ARRAY, ANY_ARRAY, LambdaOf((2,))), array_of(2), where(0, 1), variables=lambda args, at: ((array_at(args).element, True), (array_at(args, 1).element, True)), coerce=Coerce.EXPECTS, traits=evolve(PURE, loop=Loop(((0, 2, 0), (1, 2, 1))))),
     fn("map_filter", _ENTRY, type_of(0), FIRST, variables=_entry, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=PURE),
     fn("transform_values", _ENTRY, lambda args, conf: dt.Map(map_at(args).key, args[1].type, args[1].nullable), FIRST, variables=_entry, coerce=Coerce.EXPECTS, traits=PURE),
     fn("transform_keys", _ENTRY, lambda args, conf: evolve(map_at(args), key=args[1].type), FIRST, variables=_entry, check=lambda args, conf: check_keys([args[1].type]), coerce=Coerce.EXPECTS, traits=RAISES),

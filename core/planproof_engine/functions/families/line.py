@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     EITHER, Adjust, Args, Check, Coerce, Input, Mismatch, NullRule, Signature, TypeRule,
 )
 from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.collation import find_open_collation
+from planproof_engine.ground import Conf
 from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
 

@@ -6,11 +6,9 @@ Source: `mathExpressions.scala`, `arithmetic.scala`, `bitwiseExpressions.scala`,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, EVERY, NEVER, Args, Category, Coerce, Many, Mismatch, Optional,
 )
@@ -25,7 +23,7 @@ from planproof_engine.functions.families.line import (
     one_type, orderable, print_by_name, prove_null_for_null, text_of, type_of, uncast,
 )
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import bound_decimal, find_wider_without_strings
 from planproof_engine.types.kinds import (
     ANY, ANY_STRING, DAY_TIME, DECIMAL, INTEGRAL, NUMERIC, YEAR_MONTH, Expected, OneOf,
@@ -92,13 +90,13 @@ def _near(names: str) -> Table:
         return text if as_is else text.replace(call.shown, call.shown.upper(), 1)
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
-    traits = replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)
+    traits = evolve(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)
     return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_prove_rounding, traits=traits, **own)
 
 
 def _extreme(name: str) -> Table:
     """`greatest` and `least` meet without turning anything into strings."""
-    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, coerces=lambda args, conf: cast_to_common(args, conf, find_wider_without_strings), coerce=Coerce.NONE, check=checks(one_type(name), orderable), traits=replace(PURE, hands_on=every))
+    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, coerces=lambda args, conf: cast_to_common(args, conf, find_wider_without_strings), coerce=Coerce.NONE, check=checks(one_type(name), orderable), traits=evolve(PURE, hands_on=every))
 
 
 def _print_log(call: Call, pretty: Pretty) -> str:
@@ -255,12 +253,12 @@ _FORMATTED = (ANY_STRING, ANY_STRING)
 
 
 TABLE: Table = lines(
-    fn("abs", (_NUMBER_OR_INTERVAL,), type_of(0), EITHER, traits=replace(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
+    fn("abs", (_NUMBER_OR_INTERVAL,), type_of(0), EITHER, traits=evolve(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
     *map(_real, ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "cot", "csc", "degrees", "exp", "expm1", "radians", "sec", "sin", "sinh", "tan", "tanh")),
     _log("ln", "ln"),
     *map(_log, ("log10", "log1p", "log2")),
     _real("rint", "rint"),
-    _real("sqrt", traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    _real("sqrt", traits=evolve(PURE, evaluates=Evaluates.TO_NULL)),
     fn("sign", (_SIGNED,), dt.DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
     fn("signum", (_SIGNED,), dt.DOUBLE, ALWAYS, "SIGNUM", evidence=prove_null_for_null, traits=PURE),
     fn("log", (dt.DOUBLE, Optional(dt.DOUBLE)), dt.DOUBLE, ALWAYS, "LOG", show=_print_log, traits=PURE),
@@ -272,14 +270,14 @@ TABLE: Table = lines(
     fn("pi", (), dt.DOUBLE, NEVER, "PI", traits=PURE),
     _near("ceil ceiling"),
     _near("floor"),
-    fn("round, bround", _ROUND, _round_type, ALWAYS, check=foldable(1), evidence=_prove_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("round, bround", _ROUND, _round_type, ALWAYS, check=foldable(1), evidence=_prove_rounding, traits=evolve(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
     fn("factorial", (dt.INT,), dt.LONG, ALWAYS, traits=PURE),
     fn("bin", (dt.LONG,), dt.STRING, EITHER, traits=PURE),
     fn("hex", (OneOf((dt.LONG, dt.BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),
     fn("unhex", (ANY_STRING,), dt.BINARY, ALWAYS, traits=PURE),
     fn("conv", (ANY_STRING, dt.INT, dt.INT), type_of(0), ALWAYS, traits=ANSI_RAISES),
     fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, dt.LONG), dt.LONG, ALWAYS, check=_check_one_scale, traits=PURE),
-    fn("pmod", (ANY, ANY), arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("pmod", dt.is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
+    fn("pmod", (ANY, ANY), arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("pmod", dt.is_numeric, "a numeric type"), traits=evolve(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
     *map(_extreme, ("greatest", "least")),
     fn("bit_count", (OneOf((INTEGRAL, dt.BOOLEAN)),), dt.INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("bit_get getbit", (INTEGRAL, dt.INT), dt.BYTE, EITHER, alias=True, traits=RAISES),

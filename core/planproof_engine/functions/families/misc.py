@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, VOLATILE, Evaluates, Magnitude
@@ -23,8 +21,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, cast_implicitly, check_inputs, fn, foldable, is_foldable, lines, lit, must, prints, uncast,
 )
 from planproof_engine.functions.families.operators import comparable_operands
-from planproof_engine.origin import Unknown
-from planproof_engine.records import evolve
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.casts import NUMERIC_PRECEDENCE
 from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 
@@ -226,8 +223,8 @@ def _named_type(args: Args, conf: Conf) -> dt.DataType:
 
 
 TABLE: Table = lines(
-    fn("typeof", (ANY,), dt.STRING, NEVER, coerce=Coerce.NONE, traits=replace(PURE, evaluates=Evaluates.NONE)),
-    fn("collation", (ANY_STRING,), dt.STRING, NEVER, coerce=Coerce.EXPECTS, traits=replace(PURE, evaluates=Evaluates.NONE)),
+    fn("typeof", (ANY,), dt.STRING, NEVER, coerce=Coerce.NONE, traits=evolve(PURE, evaluates=Evaluates.NONE)),
+    fn("collation", (ANY_STRING,), dt.STRING, NEVER, coerce=Coerce.EXPECTS, traits=evolve(PURE, evaluates=Evaluates.NONE)),
     *map(_fact, ("version", "current_user", "current_catalog", "current_path")),
     _fact("user session_user", since="4.0"),
     _fact("user", "current_user", until="4.0"),
@@ -235,11 +232,11 @@ TABLE: Table = lines(
     _fact("current_database current_schema", "current_database", until="4.0"),
     fn("rand random", (Optional(_SEED),), dt.DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
     fn("randn", (Optional(_SEED),), dt.DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=VOLATILE),
-    fn("uniform", (NUMERIC, NUMERIC, Optional(_SEED)), _uniform_type, NEVER, coerce=Coerce.EXPECTS, check=foldable(0, 1, 2), flag_holds=_is_plain_range, traits=replace(VOLATILE, raises="ansi")),
+    fn("uniform", (NUMERIC, NUMERIC, Optional(_SEED)), _uniform_type, NEVER, coerce=Coerce.EXPECTS, check=foldable(0, 1, 2), flag_holds=_is_plain_range, traits=evolve(VOLATILE, raises="ansi")),
     fn("randstr", (ANY, Optional(ANY)), dt.STRING, NEVER, coerces=_length_and_seed, coerce=Coerce.NONE, check=_check_length, traits=VOLATILE),
     fn("uuid", (Optional(ANY),), dt.STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=prints("uuid()"), traits=VOLATILE),
     fn("uuid", (), dt.STRING, NEVER, until="4.0", traits=VOLATILE),
-    fn("monotonically_increasing_id", (), dt.LONG, NEVER, traits=replace(VOLATILE, magnitude=Magnitude.LARGE)),
+    fn("monotonically_increasing_id", (), dt.LONG, NEVER, traits=evolve(VOLATILE, magnitude=Magnitude.LARGE)),
     fn("spark_partition_id", (), dt.INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
     fn("input_file_name", (), dt.STRING, NEVER, traits=VOLATILE),
     fn("input_file_block_start, input_file_block_length", (), dt.LONG, NEVER, traits=VOLATILE),

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, NEVER, Args, Category, Check, Coerce, Input, Mismatch, NullRule, Optional, TypeRule,
 )
@@ -26,7 +25,7 @@ from planproof_engine.functions.bind import (
 from planproof_engine.functions.families.line import (
     Pretty, Table, binary, check_inputs, checks, fn, foldable, lines, lit, must, null_where_it_fails, prints, type_of,
 )
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown
 from planproof_engine.types.coercion import find_implicit, find_tightest
 from planproof_engine.types.kinds import (
     ANY, ANY_MOMENT, ANY_NANOS, ANY_STRING, ANY_TIME, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, Expected, OneOf,

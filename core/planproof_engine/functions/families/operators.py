@@ -7,12 +7,10 @@ of casts `FunctionRegistry.castAlias` and `Cast.scala`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import ceil, floor
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch, NullRule, Optional,
 )
@@ -30,7 +28,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, binary, cast_implicitly, check_inputs, checks, fn, lines, lit, merge_types, merged_type, must,
     one_type, prints, type_of, wants,
 )
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, OneOf, is_orderable
 
@@ -80,7 +78,7 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
     return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, dt.Decimal))
 
 
-_COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
+_COMPARING = evolve(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
 
 
 def _comparison(names: str, nullable: NullRule = EITHER, coerces: a.Meet = a.comparison, traits: Traits = _COMPARING) -> Table:
@@ -322,7 +320,7 @@ def _decode_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
-    traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
+    traits = evolve(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
     # It holds no null where one of its arguments holds none.
     return fn(names, inputs, merged_type(), EVERY, coerce=Coerce.COMMON, evidence=lambda args: next((x.evidence for x in args if x.evidence), None), alias=True, traits=traits, plain=True)
 
@@ -337,7 +335,7 @@ def _to(name: str, target: dt.DataType) -> Table:
         refused = check_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
         return refused or check_time_cast(args[0].type, target, conf)
 
-    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": replace(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == dt.Time(6) else ""}
+    own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": evolve(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == dt.Time(6) else ""}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)
 
 
@@ -349,47 +347,47 @@ _CAST_TYPES: dict[str, dt.DataType] = {
 CASTS = frozenset(_CAST_TYPES)
 
 TABLE: Table = lines(
-    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _is_summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
-    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _is_summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
-    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", dt.is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
-    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, dt.Decimal) or t == dt.DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
-    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
-    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
-    fn("div", _PAIR, dt.LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
-    _comparison("= ==", coerces=a.equality, traits=replace(_COMPARING, commutative=True)),
-    _comparison("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
+    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _is_summable, _NUMBERS), show=binary("+"), traits=evolve(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
+    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _is_summable, _NUMBERS), show=binary("-"), traits=evolve(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
+    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", dt.is_numeric, "a numeric type"), show=binary("*"), traits=evolve(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
+    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, dt.Decimal) or t == dt.DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=evolve(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
+    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), show=binary("%"), traits=evolve(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
+    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", dt.is_numeric, "a numeric type"), traits=evolve(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
+    fn("div", _PAIR, dt.LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=evolve(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
+    _comparison("= ==", coerces=a.equality, traits=evolve(_COMPARING, commutative=True)),
+    _comparison("<=>", nullable=NEVER, coerces=a.equality, traits=evolve(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
     *map(_comparison, ("<", "<=", ">", ">=")),
-    fn("and", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
-    fn("or", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
-    fn("not !", (dt.BOOLEAN,), dt.BOOLEAN, EITHER, show=prints("(NOT {0})"), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
-    fn("&", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("&", dt.is_integral, "an integral type"), show=binary("&"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="&"),
-    fn("|", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("|", dt.is_integral, "an integral type"), show=binary("|"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="|"),
-    fn("^", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("^", dt.is_integral, "an integral type"), show=binary("^"), traits=replace(PURE, commutative=True, cost=Cost.FEW), operator="^"),
-    fn("~", (INTEGRAL,), type_of(0), EITHER, show=prints("~{0}"), traits=replace(PURE, cost=Cost.FEW)),
-    fn("negative", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("positive", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=prints("(+ {0})"), traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("isnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NULL)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isnotnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT NULL)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("isnotunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT UNKNOWN)"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
-    fn("between", (ANY, ANY, ANY), dt.BOOLEAN, lambda args, conf: any(x.nullable for _, pair in _between_operands(args, conf) for x in pair), coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
-    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=cast_to_common, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=_print_like, since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("and", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("AND"), traits=evolve(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
+    fn("or", _PAIR, dt.BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", lambda t: t == dt.BOOLEAN, "BOOLEAN"), show=binary("OR"), traits=evolve(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
+    fn("not !", (dt.BOOLEAN,), dt.BOOLEAN, EITHER, show=prints("(NOT {0})"), traits=evolve(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
+    fn("&", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("&", dt.is_integral, "an integral type"), show=binary("&"), traits=evolve(PURE, commutative=True, cost=Cost.FEW), operator="&"),
+    fn("|", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("|", dt.is_integral, "an integral type"), show=binary("|"), traits=evolve(PURE, commutative=True, cost=Cost.FEW), operator="|"),
+    fn("^", _PAIR, type_of(0), EITHER, coerces=a.bits, coerce=Coerce.NONE, check=same_operands("^", dt.is_integral, "an integral type"), show=binary("^"), traits=evolve(PURE, commutative=True, cost=Cost.FEW), operator="^"),
+    fn("~", (INTEGRAL,), type_of(0), EITHER, show=prints("~{0}"), traits=evolve(PURE, cost=Cost.FEW)),
+    fn("negative", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_negation, traits=evolve(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("positive", (ANY,), type_of(0), EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=prints("(+ {0})"), traits=evolve(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("isnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NULL)"), traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotnull", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT NULL)"), traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS UNKNOWN)"), traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotunknown", (ANY,), dt.BOOLEAN, NEVER, coerce=Coerce.NONE, show=prints("({0} IS NOT UNKNOWN)"), traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("between", (ANY, ANY, ANY), dt.BOOLEAN, lambda args, conf: any(x.nullable for _, pair in _between_operands(args, conf) for x in pair), coerce=Coerce.NONE, check=_between_check, traits=evolve(PURE, twice=True, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), dt.BOOLEAN, EITHER, coerces=cast_to_common, coerce=Coerce.NONE, check=_check_members, show=_in, traits=evolve(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=_print_like, since="4.0", traits=evolve(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     # Before Spark 4.0 the escape character is not printed.
-    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("ilike({0}, {1})"), traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), dt.BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=checks(wants(0, lambda t: t == dt.BOOLEAN, "BOOLEAN"), check_branches), show=prints("(IF({0}, {1}, {2}))"), traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("when", (ANY, ANY, Many(ANY)), lambda args, conf: merge_types(case_values(args)[1], conf), _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("{0} LIKE {1}"), until="4.0", traits=evolve(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), dt.BOOLEAN, EITHER, check=_escape_check, show=prints("ilike({0}, {1})"), traits=evolve(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), dt.BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=evolve(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("if", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=checks(wants(0, lambda t: t == dt.BOOLEAN, "BOOLEAN"), check_branches), show=prints("(IF({0}, {1}, {2}))"), traits=evolve(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("when", (ANY, ANY, Many(ANY)), lambda args, conf: merge_types(case_values(args)[1], conf), _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=evolve(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
     _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
-    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _equal(a.equality(collate_shared("=", args, conf), conf), conf), traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=cast_branches, coerce=Coerce.NONE, check=check_branches, traits=evolve(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _equal(a.equality(collate_shared("=", args, conf), conf), conf), traits=evolve(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
     fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=lambda args, conf: _check_comparison([args[0], lit(0)], conf), traits=ANSI_RAISES),
     fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=lambda args, conf: cast_to_common([args[0], lit(0)], conf)[:1], coerce=Coerce.NONE, check=lambda args, conf: one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf), traits=ANSI_RAISES),
-    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=evolve(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
     fn("isnan", (_FRACTION,), dt.BOOLEAN, NEVER, traits=PURE),
     fn("equal_null", (ANY, ANY), dt.BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: dt.STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    fn("decode", (ANY, ANY, Many(ANY)), lambda args, conf: dt.STRING if len(args) == 2 else merge_types(_decode_values(args), conf), _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=evolve(RAISES, evaluates=Evaluates.FIRST)),
     *(_to(name, target) for name, target in _CAST_TYPES.items()),
 )

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import (
     ALWAYS, EITHER, FIRST, NEVER, Args, Category, Check, Coerce, Input, Many, Mismatch, Optional, TypeRule,
 )
@@ -25,7 +24,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, at_once, checks, fn, foldable, is_foldable, is_null, lines, must, prints_first, wants,
 )
 from planproof_engine.functions.inference import infer_schema
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown
 from planproof_engine.types.casts import can_cast
 from planproof_engine.types.ddl import find_unknown_type
 from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Check, Coerce, Mismatch, Optional, TypeRule
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
@@ -17,6 +16,7 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import (
     Table, at_once, checks, fn, foldable, is_foldable, lines, lit, must, uncast,
 )
+from planproof_engine.ground import Conf
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
 
 _AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}

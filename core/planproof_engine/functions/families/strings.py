@@ -6,11 +6,9 @@ Source: `stringExpressions.scala`, `maskExpressions.scala`, `regexpExpressions.s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, NEVER, Args, Coerce, Many, Mismatch, Optional, where
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Magnitude
@@ -21,7 +19,7 @@ from planproof_engine.functions.families.line import (
     Pretty, Table, array_of, cast_implicitly, check_inputs, checks, fn, foldable, is_foldable, lines, lit, merge_types,
     must, one_type, prove_null_for_null, type_of,
 )
-from planproof_engine.origin import Unknown
+from planproof_engine.ground import Conf, Unknown, evolve
 from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import is_collation, is_locale
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
@@ -181,24 +179,24 @@ _CIPHER = (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("GCM")), Optional(ANY_
 
 
 TABLE: Table = lines(
-    fn("concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else dt.STRING, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf), traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
-    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
-    fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
-    fn("length len char_length character_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("concat", (Many(ANY),), lambda args, conf: merge_types(args, conf) if args else dt.STRING, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=lambda args, conf: check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf), traits=evolve(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
+    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=evolve(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
+    fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=evolve(ANSI_RAISES, evaluates=Evaluates.FIRST)),
+    fn("length len char_length character_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, alias=True, traits=evolve(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("bit_length, octet_length", (_TEXT_OR_BYTES,), dt.INT, EITHER, traits=PURE),
-    fn("upper ucase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
-    fn("lower lcase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("upper ucase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=evolve(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("lower lcase", (ANY_STRING,), type_of(0), EITHER, alias=True, plain=True, traits=evolve(PURE, evaluates=Evaluates.TO_NULL)),
     fn("initcap", (ANY_STRING,), type_of(0), EITHER, traits=PURE),
     fn("ascii", (ANY_STRING,), dt.INT, EITHER, traits=PURE),
     fn("chr char", (dt.LONG,), dt.STRING, EITHER, alias=True, traits=PURE),
     fn("soundex", (ANY_STRING,), dt.STRING, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("space", (dt.INT,), dt.STRING, EITHER, traits=PURE),
     fn("repeat", (ANY_STRING, dt.INT), type_of(0), EITHER, traits=PURE),
-    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), type_of(0), EITHER, until="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("reverse", (OneOf((ANY_STRING, dt.BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("substring substr", (_TEXT_OR_BYTES, dt.INT, Optional(dt.INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("left", (_TEXT_OR_BYTES, dt.INT), type_of(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("right", (ANY_STRING, dt.INT), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), type_of(0), EITHER, until="4.2", traits=evolve(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("reverse", (OneOf((ANY_STRING, dt.BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=evolve(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("substring substr", (_TEXT_OR_BYTES, dt.INT, Optional(dt.INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=evolve(PURE, cost=Cost.COPIES)),
+    fn("left", (_TEXT_OR_BYTES, dt.INT), type_of(0), EITHER, traits=evolve(PURE, cost=Cost.COPIES)),
+    fn("right", (ANY_STRING, dt.INT), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=evolve(PURE, cost=Cost.COPIES)),
     fn("substring_index", (ANY_STRING, ANY_STRING, dt.INT), type_of(0), EITHER, traits=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
@@ -216,7 +214,7 @@ TABLE: Table = lines(
     # `StringLocate.nullable`: without a start nothing is found.
     fn("locate position", (ANY_STRING, ANY_STRING, Optional(dt.INT, lit(1))), dt.INT, where(0, 1), alias=True, traits=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), dt.INT, EITHER, traits=PURE),
-    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(dt.INT)), dt.INT, EITHER, traits=replace(PURE, strict=False)),
+    fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(dt.INT)), dt.INT, EITHER, traits=evolve(PURE, strict=False)),
     fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), dt.DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
     fn("luhn_check", (ANY_STRING,), dt.BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
     fn("collate", (ANY_STRING, ANY_STRING), _collate_type, FIRST, coerces=_collate_operands, coerce=Coerce.EXPECTS, traits=PURE),
@@ -247,10 +245,10 @@ TABLE: Table = lines(
     fn("parse_url", _URL, dt.STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("try_parse_url", _URL, dt.STRING, ALWAYS, coerces=lambda args, conf: [cast_unless_same(x, dt.STRING, conf) if x.type == dt.VOID else x for x in args], coerce=Coerce.EXPECTS, traits=PURE),
     fn("sha2", (dt.BINARY, dt.INT), dt.STRING, ALWAYS, traits=PURE),
-    fn("crc32", (dt.BINARY,), dt.LONG, EITHER, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("crc32", (dt.BINARY,), dt.LONG, EITHER, traits=evolve(PURE, magnitude=Magnitude.LARGE)),
     fn("hmac", (dt.BINARY, dt.BINARY, Optional(ANY_STRING, lit("SHA-256"))), dt.BINARY, ALWAYS, evidence=prove_null_for_null, traits=RAISES),
     fn("hash", (Many(ANY),), dt.INT, NEVER, coerce=Coerce.NONE, check=_check_no_map, traits=PURE),
-    fn("xxhash64", (Many(ANY),), dt.LONG, NEVER, coerce=Coerce.NONE, check=_check_no_map, traits=replace(PURE, magnitude=Magnitude.LARGE)),
+    fn("xxhash64", (Many(ANY),), dt.LONG, NEVER, coerce=Coerce.NONE, check=_check_no_map, traits=evolve(PURE, magnitude=Magnitude.LARGE)),
     fn("aes_encrypt", (*_CIPHER, Optional(dt.BINARY, lit("")), Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=RAISES),
     fn("aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=RAISES),
     fn("try_aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=PURE),

@@ -9,11 +9,11 @@ from functools import cached_property
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
+from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import record
 
 EQUALS = ("=", "<=>")
 LOWER, UPPER = (">", ">="), ("<", "<=")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
+from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
 from planproof_engine.hazards.increments.watermark import find_watermark

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from planproof_engine.expr import nodes as x
+from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import record
 
 
 @record(frozen=True, slots=True)

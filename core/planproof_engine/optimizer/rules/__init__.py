@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr.traits import Elements
+from planproof_engine.expr import Elements
 from planproof_engine.functions.registry import Registry, list_names
+from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer.rules.count_to_exists import count_to_exists
 from planproof_engine.optimizer.rules.entries_to_sides import entries_to_sides

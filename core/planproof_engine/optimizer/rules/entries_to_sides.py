@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, GetField, Lambda, Variable
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Expr, GetField, Lambda, Mismatch, Variable, transform_up
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.accesses import keeps_elements
 from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, make_call, replace_variables, retype, substitute
-from planproof_engine.records import evolve
 
 _SIDES = ("map_keys", "map_values")
 _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transform_values", 1): "transform"}

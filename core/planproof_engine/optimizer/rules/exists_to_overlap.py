@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, Lambda, Variable
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Expr, Lambda, Variable, transform_up
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise

@@ -16,10 +16,9 @@ from collections.abc import Iterator, Sequence
 
 from planproof_engine import expr as x
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr.traits import Cost
-from planproof_engine.expr.tree import transform_down
+from planproof_engine.expr import Cost, transform_down
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.equivalence import is_alike

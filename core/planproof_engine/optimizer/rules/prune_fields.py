@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable, get_field
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, evolve, record
 from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
 from planproof_engine.optimizer.laws import weigh_type
 from planproof_engine.optimizer.retype import fits, retype, substitute
-from planproof_engine.records import evolve, record
 
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, transform_up
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import bind_once, fits, retype
-from planproof_engine.records import evolve
 
 
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:

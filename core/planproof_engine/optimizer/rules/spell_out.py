@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from planproof_engine import types as dt
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal
-from planproof_engine.expr.tree import transform_down
+from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal, transform_down
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws

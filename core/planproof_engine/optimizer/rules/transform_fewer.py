@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Expr, Lambda, Literal
-from planproof_engine.expr.tree import transform_up
+from planproof_engine.expr import Call, Expr, Lambda, Literal, transform_up
 from planproof_engine.functions.registry import Registry
+from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.laws import is_deterministic, may_raise
 from planproof_engine.optimizer.retype import make_call, make_int, retype
-from planproof_engine.records import evolve
 
 _ENDS = {
     ("getarrayitem", 0): 1,

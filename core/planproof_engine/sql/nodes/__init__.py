@@ -6,4 +6,4 @@ are no queries are `planproof_engine.sql.commands`.
 
 from planproof_engine.sql.nodes.expressions import *
 from planproof_engine.sql.nodes.queries import *
-from planproof_engine.sql.tree import Node as Node
+from planproof_engine.sql.tree import Node

@@ -8,9 +8,8 @@ has no text.
 from __future__ import annotations
 
 from planproof_engine.depth import deeply
+from planproof_engine.ground import Unknown, quote_name
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import Unknown
-from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse import expressions, plans
 from planproof_engine.sql.unparse.texts import add_writers, column_id, use_names, write_item, write_node
 

@@ -9,7 +9,7 @@ from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
 from planproof_engine.functions.registry import builtin
-from planproof_engine.quoting import quote_name
+from planproof_engine.ground import quote_name
 from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, make_error, write_node, write_string
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from planproof_engine.catalog import split_name
+from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references
+from planproof_engine.ground import quote_name
 from planproof_engine.logical import nodes as p
-from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse.expressions import write_sort
 from planproof_engine.sql.unparse.texts import (
     Writer,

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from planproof_engine.expr.nodes import Column, Expr
+from planproof_engine.expr import Column, Expr
+from planproof_engine.ground import Unknown, quote_name
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.origin import Unknown
-from planproof_engine.quoting import quote_name
 from planproof_engine.sql.keywords import KEYWORDS
 
 Writer = Callable[[Any], str]

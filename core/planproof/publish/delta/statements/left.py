@@ -10,14 +10,11 @@ from planproof.publish.notes import believed
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young
 from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.transaction import STATES, Disbelieved, database_root
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES
-from planproof.publish.transaction.verification import Disbelieved
+from planproof.session import Session, SparkFailure, Store, decode_uri
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decode_uri
 
 
 def _verify(session: Session, location: str, note: Note, is_chosen: bool) -> None:

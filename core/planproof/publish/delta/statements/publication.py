@@ -21,21 +21,15 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.notes.publication import Stage
+from planproof.publish.transaction import STATES, Ending, Target, database_root
 from planproof.publish.transaction.lock import Locked, acquire
 from planproof.publish.transaction.names import Refused, join
-from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.states import STATES, Ending, Target
+from planproof.session import Moved, SparkFailure, encode_uri, local, store_of
 from planproof.session.delta.protocol import LogState
 from planproof.session.delta.statements import DeltaStatements, Version, is_conflict
 from planproof.session.described import declared_schema
-from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.snapshots import DataFile, Unlisted
-from planproof.session.store import encode_uri, local, store_of
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quote_parts
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine import AnalysisError, Finding, PhysicalSchema, Verdict, evolve, quote_parts
 
 FORMAT = "delta by statements"
 """What the notes of such a publish call its format."""
@@ -67,19 +61,8 @@ class StatementPublication(WrittenTable):
         self.rows = self.after = quote_parts(("delta", self.folder))
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, names.target.quoted, self.rows, strategy, effect)
-        note = Note(
-            job.model.name,
-            names.target.quoted,
-            names.slug,
-            strategy,
-            Owner.here(names.stamp),
-            False,
-            base.location,
-            self.folder,
-            (self.folder + AFTER,),
-            format=FORMAT,
-            base=base.version,
-        )
+        note = Note.begin(names, job.model.name, strategy, base.location, False)
+        note = evolve(note, folder=self.folder, others=(self.folder + AFTER,), format=FORMAT, base=base.version)
         super().__init__(entry, Notebook(store, home, note))
         self.exact, self.replaces_all = looks_at_all(job), strategy == "replace"
         self.commits: Callable[[], object] | None = None

@@ -8,10 +8,9 @@ from planproof.publish.delta.statements.publication import BAD, StatementPublica
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session import Session, SparkFailure, Store, store_of
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, store_of
-from planproof_engine.quoting import quote_parts
+from planproof_engine import quote_parts
 
 
 class StatementQuarantine(NotedQuarantine[StatementPublication]):
@@ -22,9 +21,6 @@ class StatementQuarantine(NotedQuarantine[StatementPublication]):
     def __init__(self, session: Session, tables: DeltaStatements) -> None:
         super().__init__(session)
         self._tables = tables
-
-    def find(self, name: str) -> StoredTable | None:
-        return self._session.registered_table(name)
 
     def write(self, bad: BadRows, job: Job, publication: StatementPublication) -> None:
         table = self.find(bad.table)

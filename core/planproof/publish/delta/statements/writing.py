@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from planproof.judge.planes import examine_plans
-from planproof.publish.delta.audit import audit
+from planproof.publish.delta.audit import Audited, audit_change, audit_whole
 from planproof.publish.delta.change import begin_change
-from planproof.publish.delta.refusals import describe_forbidden_row, refuse_replacement
+from planproof.publish.delta.refusals import refuse_replacement, refused_rows
 from planproof.publish.delta.statements.left import LEFT
 from planproof.publish.delta.statements.publication import AFTER, StatementPublication, find_home
 from planproof.publish.delta.table import describe_table, find_place, list_partitions
 from planproof.publish.materialize.evolution import Evolution
-from planproof.publish.materialize.incremental import list_changed_values, overwrites_partitions
+from planproof.publish.materialize.incremental import overwrites_partitions
 from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
-from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import column_list
+from planproof.publish.staged_write import unite_rows
+from planproof.publish.transaction import Refused, column_list
 from planproof.session.delta.statements import DeltaStatements
-from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import quote_literal, quote_parts
-from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import drop_terminators
+from planproof_engine import ColumnNames, drop_terminators, evolve, quote_literal, quote_parts
 from planproof_engine.types import Char, String, Varchar
 
 _MODE = "delta.columnMapping.mode"
@@ -39,7 +35,7 @@ class StagedRows(StagedVersion):
         return self.publication.new_rows()
 
 
-class Replacement:
+class Replacement(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a whole table: the statement is a `create or
     replace`, and a plain `create` where there is no table."""
 
@@ -74,15 +70,7 @@ class Replacement:
         return _stage_rows(job, publication, list_partitions(job.model), str(properties.get(_MODE, "none")))
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
-        examined = job.examined
-        if not job.after_quarantine:  # The plan of the rest is planproof's own.
-            examined = examine_plans(job.draft, job.session, examined, job.session.add_plans(examined.runs))
-        staged = StagedRows(job, publication)
-        audit(replace(job, examined=examined), publication, staged, says_types=not job.after_quarantine)
-
-    def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_whole(job, publication, StagedRows(job, publication))
 
 
 _OPTIONS = {
@@ -102,7 +90,7 @@ def _refuse_options(job: Job) -> None:
 
 
 @dataclass
-class Change:
+class Change(Audited):
     """`planproof.publish.materialize.materialization.Materialization` of a later run of an incremental model: its own
     INSERT or MERGE, fed with the staged rows."""
 
@@ -124,7 +112,7 @@ class Change:
     def stage(self, job: Job, publication: StatementPublication) -> str:
         change, base = self.evolution, publication.base
         assert change is not None
-        fed = replace(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
+        fed = evolve(job, examined=job.examined._replace(sql=f"SELECT * FROM {publication.rows}"))
         publication.commits = lambda: write(fed, publication.target, change.after)
         publication.prepares = _add_columns(publication.target, change)
         publication.operations = ("MERGE",) if job.model.incremental_strategy == "merge" else ("WRITE",)
@@ -145,12 +133,7 @@ class Change:
             publication.after = _add_kept_rows(job, publication, change, strategy == "insert_overwrite")
 
     def audit(self, job: Job, publication: StatementPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
-        audit(replace(job, examined=counted), publication, StagedRows(job, publication), says_types=False)
-
-    def published_schema(self, job: Job, publication: StatementPublication) -> PhysicalSchema:
-        assert publication.published is not None
-        return publication.published
+        audit_change(job, publication, StagedRows(job, publication))
 
 
 def _stage_rows(job: Job, publication: StatementPublication, partition_by: tuple[str, ...], mode: str) -> str:
@@ -193,17 +176,9 @@ def _find_partitions(job: Job, publication: StatementPublication) -> tuple[str, 
 def _add_kept_rows(job: Job, publication: StatementPublication, change: Evolution, by_partition: bool) -> str:
     """The new rows with those that stay, of the version that the publish began on."""
     assert job.target is not None
-    old = [quote_parts((name,)) for name in job.target.schema.names]
-    new = [(quote_parts((name,)), kind) for name, kind in change.columns]
-    kept = [*old, *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in new)]
-    added = [*old, *(name for name, _ in new)]
     before = f"{publication.target} VERSION AS OF {publication.base.version}"
-    rows = f"SELECT {', '.join(kept)} FROM {before} AS old"
-    if by_partition:
-        columns = publication.base.partition_by
-        same = " AND ".join(f"old.{quote_parts((c,))} <=> new.{quote_parts((c,))}" for c in columns)
-        rows += f" LEFT ANTI JOIN {publication.rows} AS new ON {same}"
-    return f"({rows} UNION ALL SELECT {', '.join(added)} FROM {publication.rows})"
+    replaced = publication.base.partition_by if by_partition else ()
+    return unite_rows(before, publication.rows, job.target.schema.names, change.columns, replaced)
 
 
 def _is_stored_otherwise(job: Job) -> bool:
@@ -217,14 +192,8 @@ def _write_a_copy(job: Job, publication: StatementPublication, change: Evolution
     copy = quote_parts(("delta", publication.folder + AFTER))
     version = f"{publication.target} VERSION AS OF {publication.base.version}"
     job.session.rows(f"CREATE TABLE {copy} SHALLOW CLONE {version}")
-    try:
-        with publication.ask():
-            for statement in _add_columns(copy, change):
-                job.session.rows(statement)
-            write(job, copy, change.after)
-    except SparkFailure as failure:
-        said = describe_forbidden_row(job, failure)
-        if said is None:
-            raise
-        raise Refused(said) from failure
+    with refused_rows(job), publication.ask():
+        for statement in _add_columns(copy, change):
+            job.session.rows(statement)
+        write(job, copy, change.after)
     return copy
