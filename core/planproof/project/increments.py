@@ -96,6 +96,11 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
         append_only or None,
         _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
+        frozenset(
+            (read.get(parts_of(project.nodes[key].relation), ""), name.lower())
+            for key in node.parents
+            for name in project.tested_unique.get(key, ())
+        ),
     )
 
 
