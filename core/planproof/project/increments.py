@@ -18,6 +18,7 @@ from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
 _DELETES = re.compile(r"delete|truncate|purge", re.IGNORECASE)
+_CHANGES = re.compile(r"\b(update|into|overwrite)(\s+table)?\s+\{\{-?\s*this\b", re.IGNORECASE)
 _DIFFERS = re.compile(r"\bcurrent_|\bnow\s*\(|\brand|\buuid|\b(from|join)\s+[\w`]+\s*\.", re.IGNORECASE)
 
 
@@ -44,6 +45,8 @@ def judge_increments(
     if any(map(_DELETES.search, node.hooks())):
         found = [one for one in found if one.finding.code not in ("PP142", "PP143")]
         proof = make_unproved(append_only, "a hook deletes rows") if append_only and not found else None
+    elif proof is not None and any(map(_CHANGES.search, node.hooks())):
+        proof = make_unproved(append_only, "a hook changes rows")
     own = node.sql or ""
     placed = []
     for suspicion in found:
