@@ -87,8 +87,7 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
 
     config = node.raw.get("config") or {}
     read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
-    parents = [project.nodes[key] for key in node.parents]
-    parents = [p for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
+    parents = [p for p in project.stored_parents(node) if p.kind in _REMADE]
     remade = [p.relation for p in parents if not _is_constant(project, p)]
     return Written(
         read.get(parts_of(node.relation), node.relation),
@@ -100,9 +99,9 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
         _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
         frozenset(
-            (read.get(parts_of(project.nodes[key].relation), ""), name.lower())
-            for key in node.parents
-            for name in project.tested_unique.get(key, ())
+            (read.get(parts_of(parent.relation), ""), name.lower())
+            for parent in project.stored_parents(node)
+            for name in project.tested_unique.get(parent.unique_id, ())
         ),
     )
 

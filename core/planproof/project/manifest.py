@@ -19,7 +19,7 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.behind import Behind
 from planproof.project.compiler import Compiler
 from planproof.project.garbage import pause_collections
-from planproof.project.macro_calls import list_reading_macros
+from planproof.project.macro_calls import ASKING, find_call, list_macros
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
 from planproof.project.reads import ProjectError, is_file, read_content
 from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
@@ -248,7 +248,12 @@ class Project:
     @cached_property
     def reading_macros(self) -> frozenset[str]:
         """The macros that read tables while dbt compiles, themselves or through others."""
-        return list_reading_macros(self.macros)
+        return list_macros(self.macros, lambda text: find_call(text) is not None)
+
+    @cached_property
+    def asking_macros(self) -> frozenset[str]:
+        """The macros that ask, themselves or through others, whether the run is a later one."""
+        return list_macros(self.macros, lambda text: any(word in text for word in ASKING))
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
