@@ -40,9 +40,9 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
 
 def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str) -> Iterator[Delta]:
     if isinstance(later, p.Filter):
-        known = {shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
-        extra = [c for c in x.conjuncts(later.condition) if shape(c) not in known]
-        lost = known - {shape(c) for c in x.conjuncts(later.condition)}
+        known = {shape(c) for c in _list_asked(first.condition)} if isinstance(first, p.Filter) else set()
+        extra = [c for c in _list_asked(later.condition) if shape(c) not in known]
+        lost = known - {shape(c) for c in _list_asked(later.condition)}
         if lost and not _narrows_one_way(first, lost, extra):
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
@@ -59,6 +59,17 @@ def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str
     else:
         for ours, theirs in zip(first.children, later.children):
             yield from _find_added(ours, theirs, (*over, later), own)
+
+
+def _list_asked(condition: x.Expr) -> list[x.Expr]:
+    """What AND joins, but for what always holds: TRUE, `1 = 1`."""
+    return [c for c in x.conjuncts(condition) if not _holds_always(c)]
+
+
+def _holds_always(condition: x.Expr) -> bool:
+    if isinstance(condition, x.Call) and condition.function.name == "=":
+        return len({c.value if isinstance(c, x.Literal) and c.value is not None else c for c in condition.args}) == 1
+    return isinstance(condition, x.Literal) and condition.value is True
 
 
 def _narrows_one_way(first: p.Plan, lost: set[str], extra: list[x.Expr]) -> bool:
