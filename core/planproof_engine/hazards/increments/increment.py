@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import record
@@ -134,6 +136,19 @@ class Increment:
                 else:
                     waiting += made.children
         return found
+
+    def agree(self, some: Sequence[x.Expr], others: Sequence[x.Expr]) -> bool:
+        """Whether two lists tell the same rows apart, as far as what they are made of says: a hash is as good as its
+        columns, a part of a time is not."""
+        made = [[self.definitions.of(filters.drop_casts(e)) for e in exprs] for exprs in (some, others)]
+        texts = [
+            [
+                [self.text(e)] if units.find_cut(e) or units.find_part(e) else self.texts(self.list_read(e))
+                for e in exprs
+            ]
+            for exprs in made
+        ]
+        return {*chain(*texts[0])} == {*chain(*texts[1])}
 
     def find_outputs(self, names: Sequence[str]) -> list[x.Expr]:
         """The output columns of these names; none where one is not there."""

@@ -18,6 +18,8 @@ _DELETED = re.compile(r"del|void(ed)?|.*(delet|remov|cancel).*", re.IGNORECASE)
 """What a state is called in which a row is no longer one."""
 _OPERATION = re.compile(r"op|action|change|cdc|type|kind|flag|stat", re.IGNORECASE)
 """What a column is called whose D means deleted."""
+_EVENT = re.compile(r"event|name", re.IGNORECASE)
+"""What a column is called that says what happened: a row of it changes no more, though it is of a removal."""
 
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -124,6 +126,9 @@ def _leaves_out_deleted(inc: Increment, condition: x.Expr) -> bool:
         named = filters.drop_casts(state)
         is_operation = isinstance(named, x.Column) and _OPERATION.search(named.name) is not None
         is_deleted = any(_DELETED.fullmatch(value) or (is_operation and value.lower() == "d") for value in left_out)
+        is_event = isinstance(named, x.Column) and _EVENT.search(named.name) is not None
+        if is_event and not any(any(list_windows(node)) for node in inc.definitions.nodes):
+            return False
         return is_deleted and inc.text(state) not in inc.texts(inc.find_outputs(inc.written.key))
     name, asked, others = condition.function.name, condition.args[0], condition.args[1:]
     is_false = any(isinstance(e, x.Literal) and e.value is False for e in others)

@@ -123,7 +123,7 @@ def _ranks_a_key(inc: Increment, window: x.Window) -> bool:
     made = window.call
     is_rank = isinstance(made, x.Call) and made.function.category is Category.WINDOW and made.type == dt.INT
     is_rank = is_rank and not made.children and inc.written.strategy == "merge"
-    return is_rank and inc.texts(window.partition) == inc.texts(inc.find_outputs(inc.written.key))
+    return is_rank and inc.agree(window.partition, inc.find_outputs(inc.written.key))
 
 
 def _takes_oldest(inc: Increment, window: x.Window, delta: filters.Delta) -> bool:
@@ -168,8 +168,8 @@ def _list_asked(inc: Increment, delta: filters.Delta) -> list[x.Expr]:
 
 def _takes_latest(inc: Increment, node: p.Aggregate, delta: filters.Delta) -> bool:
     """Whether a merge by the group's key takes what the latest rows say: MAX and MAX_BY of the filter's column."""
-    sides, key = find_sides(delta.condition), inc.texts(inc.find_outputs(inc.written.key))
-    if sides is None or inc.written.strategy != "merge" or inc.texts(node.groups) != key:
+    sides, key = find_sides(delta.condition), inc.find_outputs(inc.written.key)
+    if sides is None or inc.written.strategy != "merge" or not inc.agree(node.groups, key):
         return False
     row = inc.text(filters.drop_casts(sides[1]))
     calls = [e for item in node.items for e in item.walk() if x.is_aggregate(e)]
