@@ -48,7 +48,8 @@ def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
         yield from (Delta(condition, over) for condition in extra)
-        yield from _find_added(below, later.child, over, own)
+        ranks = any(isinstance(e, x.Window) for e in later.condition.walk())  # QUALIFY
+        yield from _find_added(below, later.child, (*over, later) if ranks else over, own)
     elif isinstance(later, p.Join) and not reads(first, own) and (side := _find_bound(later, own)) is not None:
         yield from (Delta(condition, over) for condition in x.conjuncts(later.condition))
         yield from _find_added(first, later.left if side is later.right else later.right, over, own)
