@@ -94,7 +94,8 @@ def list_asked(condition: x.Expr) -> list[x.Expr]:
 
 def _holds_always(condition: x.Expr) -> bool:
     if isinstance(condition, x.Call) and condition.function.name == "=":
-        return len({c.value if isinstance(c, x.Literal) and c.value is not None else c for c in condition.args}) == 1
+        said = [c.value if isinstance(c, x.Literal) else None for c in condition.args]
+        return said[0] is not None and said[0] == said[1]
     return isinstance(condition, x.Literal) and condition.value is True
 
 
