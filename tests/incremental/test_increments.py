@@ -38,7 +38,7 @@ SHORT = {
 }
 DAYS = "select explode(sequence(date'2020-01-01', date'2030-01-01')) as day"
 CALENDAR = {"sql": f"select day, weekofyear(day) as week from ({DAYS})"}
-USERS = {"user_id": "string", "country": "string", "plan": "string"}
+USERS = {"user_id": "string", "country": "string", "plan": "string", "event_id": "bigint"}
 
 
 def template(form: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ def node(name: str, form: dict[str, Any], later: bool) -> dict[str, Any]:
 @pytest.fixture
 def judged(dbt_manifest: Any) -> Any:
     def judge(models: dict[str, dict[str, Any]], later: bool, **tests: Any) -> dict[str, list[Finding]]:
-        sql = "select user_id, '' as country, '' as plan from raw.events"
+        sql = "select user_id, '' as country, '' as plan, id as event_id from raw.events"
         users = {"sql": sql, "columns": USERS, "contract": True, "parents": ["raw.events"]}
         nodes = {
             "users": users,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from planproof_engine import types as dt
 from planproof_engine.expr import Category, transform_up
@@ -34,41 +34,67 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
     def in_place(expr: x.Expr) -> x.Expr:
         return bounds.get(expr.id, expr) if isinstance(expr, x.Column) else expr
 
-    found = _find_added(first, later, (), own)
+    found = _find_added(first, later, (), own, bounds)
     return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
 
 
-def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str) -> Iterator[Delta]:
+def _find_added(
+    first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str, bounds: Container[int]
+) -> Iterator[Delta]:
     if isinstance(later, p.Filter):
-        known = {shape(c) for c in _list_asked(first.condition)} if isinstance(first, p.Filter) else set()
-        extra = [c for c in _list_asked(later.condition) if shape(c) not in known]
-        lost = known - {shape(c) for c in _list_asked(later.condition)}
-        if lost and not _narrows_one_way(first, lost, extra):
+        before = list_asked(first.condition) if isinstance(first, p.Filter) else []
+        known, after = {*map(shape, before)}, list_asked(later.condition)
+        extra = [c for c in after if shape(c) not in known or _reads_any(c, bounds)]
+        lost = [c for c in before if shape(c) not in {*map(shape, after)}]
+        lost = [c for c in lost if not any(_starts_alike(c, one) for one in extra)]
+        if lost and not _narrows_one_way(first, {*map(shape, lost)}, extra):
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
         yield from (Delta(condition, over) for condition in extra)
-        yield from _find_added(below, later.child, over, own)
+        ranks = any(isinstance(e, x.Window) for e in later.condition.walk())  # QUALIFY
+        yield from _find_added(below, later.child, (*over, later) if ranks else over, own, bounds)
     elif isinstance(later, p.Join) and not reads(first, own) and (side := _find_bound(later, own)) is not None:
+        at = later.children.index(side)
+        is_there = isinstance(first, p.Join) and first.kind == later.kind and _is_constant(first.children[at])
         yield from (Delta(condition, over) for condition in x.conjuncts(later.condition))
-        yield from _find_added(first, later.left if side is later.right else later.right, over, own)
+        yield from _find_added(first.children[1 - at] if is_there else first, later.children[1 - at], over, own, bounds)
     elif isinstance(later, p.Join) and not reads(first, own) and _joins_itself(later, own):
         yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
-        yield from _find_added(first, later.left, over, own)
+        yield from _find_added(first, later.left, over, own, bounds)
     elif type(first) is not type(later) or _own_values(first) != _own_values(later):
         raise Differs("its two texts differ in more than filters")
     else:
         for ours, theirs in zip(first.children, later.children):
-            yield from _find_added(ours, theirs, (*over, later), own)
+            yield from _find_added(ours, theirs, (*over, later), own, bounds)
 
 
-def _list_asked(condition: x.Expr) -> list[x.Expr]:
+def _reads_any(expr: x.Expr, columns: Container[int]) -> bool:
+    return any(isinstance(e, x.Column) and e.id in columns for e in expr.walk())
+
+
+def _starts_alike(before: x.Expr, after: x.Expr) -> bool:
+    """Whether a query of constants, from which the first run begins, came back as another bound of the same rows."""
+    both = [c for c in (before, after) if isinstance(c, x.Call) and c.function.name in (">", ">=")]
+    if len(both) < 2 or shape(both[0].args[0]) != shape(both[1].args[0]):
+        return False
+    bound = drop_casts(both[0].args[1])
+    return isinstance(bound, x.ScalarSubquery) and _is_constant(bound.plan)
+
+
+def _is_constant(plan: p.Plan) -> bool:
+    """Whether it is one row that the text itself says."""
+    return all(isinstance(n, (p.Named, p.Project, p.OneRow)) for n in plan.walk())
+
+
+def list_asked(condition: x.Expr) -> list[x.Expr]:
     """What AND joins, but for what always holds: TRUE, `1 = 1`."""
     return [c for c in x.conjuncts(condition) if not _holds_always(c)]
 
 
 def _holds_always(condition: x.Expr) -> bool:
     if isinstance(condition, x.Call) and condition.function.name == "=":
-        return len({c.value if isinstance(c, x.Literal) and c.value is not None else c for c in condition.args}) == 1
+        said = [c.value if isinstance(c, x.Literal) else None for c in condition.args]
+        return said[0] is not None and said[0] == said[1]
     return isinstance(condition, x.Literal) and condition.value is True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
@@ -12,6 +13,7 @@ from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
 
@@ -83,17 +85,24 @@ class Increment:
 
     @property
     def _equal_on_the_left(self) -> dict[str, str]:
-        """What a LEFT JOIN holds equal of its right side's rows, where both sides are filtered by it alike."""
+        """What a LEFT JOIN holds equal of its right side's rows, where both sides are filtered by it alike; of a FULL
+        JOIN's both sides what the model takes of the one that is there."""
         asked: dict[str, set[str]] = {}
         for operator, row, bound in (s for d in self.deltas if (s := find_sides(d.condition)) is not None):
             asked.setdefault(self.text(row), set()).add(f"{operator} {filters.shape(bound)}")
+        made = [m for m in map(self.definitions.of, self.later.output) if isinstance(m, x.Call)]
+        either = {self.texts(m.args): self.text(m) for m in made if m.function.name == "coalesce"}
         found = dict[str, str]()
-        for join in (n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind == p.LEFT):
+        for join in (n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind in (p.LEFT, p.FULL)):
             right = {c.id for c in join.right.output}
             for one in (sides for sides in list_pairs(join) if len(sides) == 2):
                 near, far = one if isinstance(one[1], x.Column) and one[1].id in right else one[::-1]
                 if asked.get(self.text(far)) and asked.get(self.text(far)) == asked.get(self.text(near)):
-                    found[self.text(far)] = self.text(near)
+                    of_both = either.get(self.texts(one))
+                    if join.kind == p.LEFT:
+                        found[self.text(far)] = self.text(near)
+                    elif of_both is not None:
+                        found |= dict.fromkeys(self.texts(one), of_both)
         return found
 
     def is_own(self, plan: p.Plan) -> bool:
@@ -134,6 +143,19 @@ class Increment:
                 else:
                     waiting += made.children
         return found
+
+    def agree(self, some: Sequence[x.Expr], others: Sequence[x.Expr]) -> bool:
+        """Whether two lists tell the same rows apart, as far as what they are made of says: a hash is as good as its
+        columns, a part of a time is not."""
+        made = [[self.definitions.of(filters.drop_casts(e)) for e in exprs] for exprs in (some, others)]
+        texts = [
+            [
+                [self.text(e)] if units.find_cut(e) or units.find_part(e) else self.texts(self.list_read(e))
+                for e in exprs
+            ]
+            for exprs in made
+        ]
+        return {*chain(*texts[0])} == {*chain(*texts[1])}
 
     def find_outputs(self, names: Sequence[str]) -> list[x.Expr]:
         """The output columns of these names; none where one is not there."""
@@ -205,5 +227,5 @@ def find_sides(condition: x.Expr, operators: Sequence[str] = LOWER) -> tuple[str
 
 def list_windows(node: p.Plan) -> Iterator[x.Window]:
     """The window functions that a node computes."""
-    for top in node.expressions if isinstance(node, (p.Project, p.Aggregate)) else ():
+    for top in node.expressions if isinstance(node, (p.Project, p.Aggregate, p.Filter)) else ():
         yield from (e for e in top.walk() if isinstance(e, x.Window))

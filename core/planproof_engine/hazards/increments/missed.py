@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.increments import units
-from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs, list_windows
 from planproof_engine.hazards.increments.watermark import Watermark, find_watermark
+from planproof_engine.hazards.increments.whole import is_unique
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
@@ -18,6 +19,8 @@ _DELETED = re.compile(r"del|void(ed)?|.*(delet|remov|cancel).*", re.IGNORECASE)
 """What a state is called in which a row is no longer one."""
 _OPERATION = re.compile(r"op|action|change|cdc|type|kind|flag|stat", re.IGNORECASE)
 """What a column is called whose D means deleted."""
+_EVENT = re.compile(r"event|name", re.IGNORECASE)
+"""What a column is called that says what happened: a row of it changes no more, though it is of a removal."""
 
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -124,6 +127,9 @@ def _leaves_out_deleted(inc: Increment, condition: x.Expr) -> bool:
         named = filters.drop_casts(state)
         is_operation = isinstance(named, x.Column) and _OPERATION.search(named.name) is not None
         is_deleted = any(_DELETED.fullmatch(value) or (is_operation and value.lower() == "d") for value in left_out)
+        is_event = isinstance(named, x.Column) and _EVENT.search(named.name) is not None
+        if is_event and not any(any(list_windows(node)) for node in inc.definitions.nodes):
+            return False
         return is_deleted and inc.text(state) not in inc.texts(inc.find_outputs(inc.written.key))
     name, asked, others = condition.function.name, condition.args[0], condition.args[1:]
     is_false = any(isinstance(e, x.Literal) and e.value is False for e in others)
@@ -140,7 +146,7 @@ def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     own = {c.id for side in filters.row_sides(delta.condition) for c in inc.list_read(side)}
     for join in (node for node in inc.later.walk() if isinstance(node, p.Join)):
         others = [side for side in join.children if not own & filters.list_scanned(side)]
-        if len(others) == 1 and (changing := _list_changing(inc, others)):
+        if len(others) == 1 and not _are_lines(inc, join, others[0]) and (changing := _list_changing(inc, others)):
             said = f"rows of {changing} that change later do not change the rows already stored"
             yield inc.make_suspicion("PP144", delta, said)
     conditions = [c for n in inc.later.walk() if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
@@ -149,6 +155,15 @@ def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     if changing := _list_changing(inc, plans):
         said = f"rows of {changing} that change later do not change which rows are stored"
         yield inc.make_suspicion("PP144", delta, said)
+
+
+def _are_lines(inc: Increment, join: p.Join, side: p.Plan) -> bool:
+    """Whether the rows of a side, which come from one relation, each name one of the rows that they are joined to: the
+    lines of an order, which come with it."""
+    scanned, sides = filters.list_scanned(side), [one for pair in list_pairs(join) for one in (pair, pair[::-1])]
+    is_one = sum(isinstance(n, p.Scan) for n in side.walk()) == 1
+    own = [(a, b) for a, b in sides if scanned.issuperset(c.id for c in inc.list_read(b))]
+    return is_one and any(is_unique(inc, filters.drop_casts(a)) and not is_unique(inc, b) for a, b in own)
 
 
 def _list_changing(inc: Increment, plans: list[p.Plan]) -> str:

@@ -64,7 +64,7 @@ def _describe_computation(inc: Increment, node: p.Plan, delta: filters.Delta, at
     for window in list_windows(node):
         keys = inc.all_texts(window.partition)
         whole = comes_whole(inc, delta, below, window.partition) or _takes_new_keys(inc, keys)
-        if _is_padded(inc, window, delta, at):
+        if _is_padded(inc, window, delta, at) or _leaves_out_copies(inc, window, delta):
             continue
         if not keys or not (whole or (_ranks_a_key(inc, window) and not _takes_oldest(inc, window, delta))):
             return "a window"
@@ -123,7 +123,19 @@ def _ranks_a_key(inc: Increment, window: x.Window) -> bool:
     made = window.call
     is_rank = isinstance(made, x.Call) and made.function.category is Category.WINDOW and made.type == dt.INT
     is_rank = is_rank and not made.children and inc.written.strategy == "merge"
-    return is_rank and inc.texts(window.partition) == inc.texts(inc.find_outputs(inc.written.key))
+    return is_rank and inc.agree(window.partition, inc.find_outputs(inc.written.key))
+
+
+def _leaves_out_copies(inc: Increment, window: x.Window, delta: filters.Delta) -> bool:
+    """Whether it may take one of the copies of a row, which lie in one partition: by when they came, not by the time
+    that tells the partitions apart."""
+    columns = [*inc.find_outputs(inc.written.partition_by), *filters.row_sides(delta.condition)]
+    asked = [c.args for c in inc.conditions if isinstance(c, x.Call) and c.function.name == "="]
+    firsts = [args for args in asked if any(isinstance(e, x.Literal) and e.value == 1 for e in args)]
+    is_one = any(inc.text(window) in inc.texts(args) for args in firsts)
+    times = inc.texts(c for column in columns for c in inc.list_read(column))
+    by = inc.texts(c for order in window.order for c in inc.list_read(order.child))
+    return is_one and inc.written.strategy == "insert_overwrite" and bool(by) and not by & times
 
 
 def _takes_oldest(inc: Increment, window: x.Window, delta: filters.Delta) -> bool:
@@ -168,8 +180,8 @@ def _list_asked(inc: Increment, delta: filters.Delta) -> list[x.Expr]:
 
 def _takes_latest(inc: Increment, node: p.Aggregate, delta: filters.Delta) -> bool:
     """Whether a merge by the group's key takes what the latest rows say: MAX and MAX_BY of the filter's column."""
-    sides, key = find_sides(delta.condition), inc.texts(inc.find_outputs(inc.written.key))
-    if sides is None or inc.written.strategy != "merge" or inc.texts(node.groups) != key:
+    sides, key = find_sides(delta.condition), inc.find_outputs(inc.written.key)
+    if sides is None or inc.written.strategy != "merge" or not inc.agree(node.groups, key):
         return False
     row = inc.text(filters.drop_casts(sides[1]))
     calls = [e for item in node.items for e in item.walk() if x.is_aggregate(e)]

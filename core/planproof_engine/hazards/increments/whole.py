@@ -39,7 +39,7 @@ def may_tell_rows(inc: Increment, column: x.Expr) -> bool:
     """Whether a source's column tells its rows apart: it is said to, or it may, as another relation is joined to it
     whose rows nothing says to be one of each."""
     source = inc.definitions.find_source(column)
-    if source is None or _is_unique(inc, column):
+    if source is None or is_unique(inc, column):
         return source is not None
     for join in (n for n in inc.definitions.nodes if isinstance(n, p.Join)):
         for sides in (sides for sides in list_pairs(join) if inc.text(column) in inc.texts(sides)):
@@ -55,10 +55,11 @@ def _may_repeat(inc: Increment, join: p.Join, column: x.Expr, relation: str) -> 
     if source is None or source.relation in (relation, inc.written.relation) or not isinstance(column, x.Column):
         return False
     once = [side for side in join.children if column.id in {c.id for c in side.output} and _holds_once(side)]
-    return not once and not _is_unique(inc, column)
+    return not once and not is_unique(inc, column)
 
 
-def _is_unique(inc: Increment, column: x.Expr) -> bool:
+def is_unique(inc: Increment, column: x.Expr) -> bool:
+    """Whether a source's column is said to tell its rows apart."""
     source, made = inc.definitions.find_source(column), inc.definitions.of(column)
     return (
         source is not None and isinstance(made, x.Column) and (source.relation, made.name.lower()) in inc.written.unique
