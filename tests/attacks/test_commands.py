@@ -103,6 +103,12 @@ def test_a_path_that_no_file_has_is_told(option: str, word: str, home: Path) -> 
     assert len(said("check", *(["--format", "json"] if option == "-o" else []), option, word)) < 50_000
 
 
+def test_a_baseline_has_a_size(home: Path) -> None:
+    """Each of its bytes costs thirty."""
+    (home / "large.json").write_bytes(b"[" + b"[]," * 2**24)
+    assert "bytes, more than" in said("check", "--baseline", "large.json")
+
+
 def test_pipes_and_devices_are_no_baselines(home: Path) -> None:
     """A pull request can bring a link."""
     (home / "zero.json").symlink_to("/dev/zero")

@@ -81,7 +81,7 @@ def node(name: str, form: dict[str, Any], later: bool) -> dict[str, Any]:
 
 @pytest.fixture
 def judged(dbt_manifest: Any) -> Any:
-    def judge(models: dict[str, dict[str, Any]], later: bool) -> dict[str, list[Finding]]:
+    def judge(models: dict[str, dict[str, Any]], later: bool, **tests: Any) -> dict[str, list[Finding]]:
         sql = "select user_id, '' as country, '' as plan from raw.events"
         users = {"sql": sql, "columns": USERS, "contract": True, "parents": ["raw.events"]}
         nodes = {
@@ -89,7 +89,7 @@ def judged(dbt_manifest: Any) -> Any:
             "calendar": CALENDAR,
             **{name: node(name, form, later) for name, form in models.items()},
         }
-        manifest = dbt_manifest(nodes, sources=SOURCES, seeds=SEEDS)
+        manifest = dbt_manifest(nodes, sources=SOURCES, seeds=SEEDS, **tests)
         reports = check_project(read_project(manifest))
         unread = [(r.model, str(f)) for r in reports for f in r.findings if f.code in ("PP110", "PP111")]
         assert unread == []
@@ -141,6 +141,27 @@ def test_models_that_a_reader_wrote(judged: Any, later: bool) -> None:
         if name in declared
     }
     assert said == {name: [("PP145", "unproved")] for name in declared}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_a_tested_key_tells_apart(judged: Any, later: bool) -> None:
+    """The group of such a key is one row of its source; a row of another source may share it with others."""
+    tested = {"model.shop.users": "user_id", "source.shop.raw.events": "id"}
+    tests = {
+        f"test.shop.{column}": {
+            "resource_type": "test",
+            "name": column,
+            "test_metadata": {"name": "unique"},
+            "column_name": column,
+            "depends_on": {"nodes": [parent]},
+        }
+        for parent, column in tested.items()
+    }
+    found = judged(REVIEWED["keyed_right"], later, **tests)
+    assert {name: list(map(str, said)) for name, said in found.items() if said} == {}
+    found = judged(REVIEWED["keyed_wrong"], later, **tests)
+    codes = {name: form["code"] for name, form in REVIEWED["keyed_wrong"].items()}
+    assert [name for name, code in codes.items() if code not in {f.code for f in found[name]}] == []
 
 
 @pytest.mark.parametrize("later", [False, True])

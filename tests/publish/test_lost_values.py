@@ -165,6 +165,16 @@ LOSING = [
     ("decimal(4,2)", "select max(cast(s as decimal(4,2))) as v from values ('99.99'), ('123.45') as t(s) having v > 1"),
     ("int", "select min(v) as v from (select cast(big as int) as v from {db}.wide)"),
     ("int", "select cast(big as int) as v from {db}.wide order by id limit 1"),
+    ("array<int>", "select transform(array(n, k), (x, i) -> if(i = 0, cast(x as int), 0)) as v from {db}.texts"),
+    ("array<int>", "select zip_with(array(k), array(n), (`a b`, y) -> int(y)) as v from {db}.texts"),
+    ("map<string,int>", "select transform_values(map(k, n), (k, s) -> cast(s as int)) as v from {db}.texts"),
+    ("map<string,int>", "select map_zip_with(map(k, n), map(k, id), (k, s, i) -> int(s) + i) as v from {db}.texts"),
+    ("int", "select aggregate(array(n, '1'), 0, (sum, x) -> sum + coalesce(cast(x as int), 0)) as v from {db}.texts"),
+    ("int", "select reduce(array(big), 0L, (`a b`, x) -> `a b` + x, a -> cast(a as int)) as v from {db}.wide"),
+    (
+        "array<array<int>>",
+        "select transform(array(array(n)), (xs, i) -> transform(xs, (x, j) -> int(x) + i + j)) as v from {db}.texts",
+    ),
 ]
 
 HEALTHY = [
@@ -231,6 +241,14 @@ HEALTHY = [
     ("int", "select max(v) as v from (select id, cast(n as int) as v from {db}.texts) where id <> 2"),
     ("bigint", "select v from (select id, at * 2 as v from {db}.wide) where id = 2"),
     ("array<int>", "select v from (select id, transform(array(big), e -> int(e)) as v from {db}.wide) where id = 2"),
+    ("array<int>", "select transform(array(n, k), (x, i) -> if(i = 9, cast(x as int), 0)) as v from {db}.texts"),
+    ("array<int>", "select zip_with(array(k), array(n), (x, y) -> int(y)) as v from {db}.clean"),
+    ("map<string,int>", "select transform_values(map(k, n), (k, s) -> cast(s as int)) as v from {db}.clean"),
+    ("int", "select aggregate(array(big), 0, (sum, x) -> sum + cast(x as int)) as v from {db}.small"),
+    ("int", "select reduce(array(big), 0L, (sum, x) -> sum + x, sum -> cast(sum as int)) as v from {db}.small"),
+    ("array<string>", "select filter(array(n), (x, i) -> cast(x as int) > i) as v from {db}.texts"),
+    ("map<string,string>", "select map_filter(map(k, n), (k, s) -> cast(s as int) > 1) as v from {db}.texts"),
+    ("int", "select element_at(transform(array(big, 5L), e -> int(e)), 2) as v from {db}.wide"),
 ]
 
 

@@ -20,13 +20,15 @@ import click
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.reads import LARGEST, ProjectError
+from planproof.project.reads import ProjectError
 from planproof.project.request import Request
 from planproof.regular import read_regular
 from planproof.report import Report, run_report
 from planproof_engine import Finding, Verdict, evolve
 
 _VERSION = 1
+_LARGEST = 2**25
+"""Bytes, some 200,000 findings: what JSON says in one byte takes thirty once it is read."""
 _MOST = 2**31
 """Findings of one key: Python does not print a number of thousands of digits."""
 
@@ -54,7 +56,7 @@ def write_baseline(file: Path, reports: Iterable[Report]) -> str:
 def read_baseline(file: Path) -> Counter[Key]:
     """How many of each finding are known. Raises `ProjectError` for a file that is no baseline."""
     try:
-        form = json.loads(read_regular(file, LARGEST).decode("utf-8"))
+        form = json.loads(read_regular(file, _LARGEST).decode("utf-8"))
         if form["version"] != _VERSION:
             raise ProjectError(f"{file}: its version is {form['version']!r}, and this planproof reads {_VERSION}")
         known: Counter[Key] = Counter()

@@ -8,13 +8,15 @@ cannot be done for sure (a macro that asks the warehouse, a loop over what a que
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
 from planproof.project import Project, ProjectNode
 from planproof.project.alignment import parse_template
+from planproof.project.compiled import find_injections
+from planproof.project.macro_calls import ASKING, is_built_in, list_called
 from planproof_engine import record
 
 
@@ -35,6 +37,8 @@ class _Blank:
 
 
 _Piece = str | _Blank
+_BEYOND = ("return", "caller", "varargs", "kwargs")
+"""What a macro may do that is not read here."""
 
 
 class _Unread(Exception):
@@ -44,30 +48,38 @@ class _Unread(Exception):
 def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     """The two texts; None where one of them is not known, or where they are the same."""
     template, compiled = node.raw.get("raw_code"), node.sql
-    parents = [project.nodes[key] for key in node.parents]
-    if not isinstance(template, str) or compiled is None or any(p.materialized == "ephemeral" for p in parents):
-        return None
-    if "is_incremental" not in template:
+    if not isinstance(template, str) or compiled is None:
         return None
     try:
+        macros = _list_asking_macros(project, node)
+        if "is_incremental" not in template and not macros:
+            return None
         tree = parse_template(template)
         relations, variables = _list_relations(project, node), _list_variables(project, node)
-        readers = (_Reader(relations, *variables, is_later) for is_later in (False, True))
+        readers = (_Reader(relations, *variables, macros, is_later) for is_later in (False, True))
         first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
     except (_Unread, TemplateSyntaxError, RecursionError):
         return None
-    filled = [found for pieces in (first, later) if (found := _fill_blanks(pieces, compiled)) is not None]
-    if len(filled) != 1:
-        return None  # dbt wrote neither, or nobody can tell which of them.
-    texts = [_render_pieces(pieces, filled[0]) for pieces in (first, later)]
-    return None if texts[0] is None or texts[1] is None else BothTexts(texts[0], texts[1])
+    for start, stop, replaced in find_injections(node.raw, compiled):
+        rendering = compiled[:start] + replaced + compiled[stop:]
+        filled = [_fill_blanks(pieces, rendering) for pieces in (first, later)]
+        printed = [found for found in filled if found is not None]
+        if len(printed) == 1:  # Otherwise dbt wrote neither, or nobody can tell which of them.
+            other = _render_pieces(later if filled[1] is None else first, printed[0])
+            head, ctes = compiled[:start].lstrip(), compiled[start:stop]
+            if other is None or not other.startswith(head):
+                return None
+            other = f"{head}{ctes} {other[len(head) :]}" if ctes else other
+            return BothTexts(compiled.strip(), other) if filled[1] is None else BothTexts(other, compiled.strip())
+    return None
 
 
 def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
     """By name, the relations that a template can name; a source by its source's name, too."""
     parents = [project.nodes[key] for key in node.parents]
     scopes = [f"{p.raw.get('source_name')}." if p.kind == "source" else "" for p in parents]
-    found = {scope + p.name: str(p.raw.get("relation_name") or p.relation) for scope, p in zip(scopes, parents)}
+    named = [(scope, p) for scope, p in zip(scopes, parents) if p.materialized != "ephemeral"]
+    found = {scope + p.name: str(p.raw.get("relation_name") or p.relation) for scope, p in named}
     return {**found, "this": str(node.raw.get("relation_name") or node.relation)}
 
 
@@ -79,15 +91,36 @@ def _list_variables(project: Project, node: ProjectNode) -> tuple[dict[str, obje
     return {**project.variables, **(scoped if isinstance(scoped, Mapping) else {})}, package == project.name
 
 
+def _list_asking_macros(project: Project, node: ProjectNode) -> dict[str, nodes.Macro]:
+    """The project's macros that may print something else in a later run, and those that these call, by the names by
+    which a template calls them. Raises `_Unread`."""
+    found, seen = dict[str, nodes.Macro](), set[str]()
+    waiting = [key for key in list_called(node.raw) if key in project.asking_macros]
+    while waiting:
+        key = waiting.pop()
+        if key not in seen and not is_built_in(key):
+            seen.add(key)
+            called = project.macros.get(key) or {}
+            waiting += list_called(called)
+            macro = parse_template(str(called.get("macro_sql") or "")).find(nodes.Macro)
+            _, package, name = key.split(".", 2)
+            if macro is None or name in ASKING or any(n.name in _BEYOND for n in macro.find_all(nodes.Name)):
+                raise _Unread
+            found |= {f"{package}.{name}": macro, **({name: macro} if package == node.raw.get("package_name") else {})}
+    return found
+
+
 @dataclass(slots=True)
 class _Reader:
-    """Reads a template as one of the two runs does."""
+    """Reads a template as one of the two runs does. `asking` are names that may be something else in the other one."""
 
     relations: Mapping[str, str]
     variables: Mapping[str, object]
     are_all: bool
+    macros: Mapping[str, nodes.Macro]
     is_later: bool
     names: dict[str, list[_Piece]] = field(default_factory=dict)
+    asking: frozenset[str] = ASKING
 
     def read_pieces(self, body: list[nodes.Node]) -> Iterator[_Piece]:
         for node in body:
@@ -97,53 +130,73 @@ class _Reader:
         if isinstance(node, nodes.Output):
             for child in node.nodes:
                 yield from [child.data] if isinstance(child, nodes.TemplateData) else self._read_expression(child)
-        elif isinstance(node, nodes.If) and _is_run_dependent(node.test):
-            taken = self._is_true(node.test)
-            if node.elif_:
-                raise _Unread
-            yield from self.read_pieces(node.body if taken else node.else_)
-        elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
-            self.names[node.target.name] = self._read_expression(node.node)
-        elif isinstance(node, nodes.AssignBlock) and isinstance(node.target, nodes.Name):
-            self.names[node.target.name] = list(self.read_pieces(node.body))
+        elif isinstance(node, nodes.If) and self._is_run_dependent(node):
+            taken = next((one.body for one in (node, *node.elif_) if self._is_true(one.test)), node.else_)
+            yield from self.read_pieces(taken)
+        elif isinstance(node, (nodes.Assign, nodes.AssignBlock)) and isinstance(node.target, nodes.Name):
+            self.names[node.target.name] = (
+                self._read_expression(node.node) if isinstance(node, nodes.Assign) else [*self.read_pieces(node.body)]
+            )
+            self.asking |= {node.target.name} if self._is_run_dependent(node) else frozenset()
         elif not isinstance(node, nodes.ExprStmt):
-            if _is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
+            if self._is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
                 raise _Unread
             yield _Blank(repr(node))
+
+    def _is_run_dependent(self, node: nodes.Node) -> bool:
+        """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
+        names = [node.name] if isinstance(node, nodes.Name) else [name.name for name in node.find_all(nodes.Name)]
+        called = [_find_called(call) for call in (node, *node.find_all(nodes.Call))]
+        return any(name in self.asking for name in names) or any(name in self.macros for name in called)
 
     def _is_true(self, test: nodes.Node) -> bool:
         if isinstance(test, nodes.Not):
             return not self._is_true(test.node)
         if isinstance(test, nodes.And):
             return self._is_true(test.left) and self._is_true(test.right)
-        called = test.node.name if isinstance(test, nodes.Call) and isinstance(test.node, nodes.Name) else None
+        if isinstance(test, nodes.Name) and test.name == "execute":
+            return True
+        called = _find_called(test)
         if called == "is_incremental":
             return self.is_later
         if called == "var" and isinstance(test, nodes.Call):
             name, *default = [arg.value for arg in test.args if isinstance(arg, nodes.Const)] or [None]
-            if name is not None and len(default) == 1 and (self.are_all or name in self.variables):
-                return bool(self.variables.get(name, default[0]))
+            if name in self.variables or (name is not None and len(default) == 1 and self.are_all):
+                return bool(self.variables.get(str(name), *default))
         raise _Unread
 
     def _read_expression(self, expr: nodes.Node) -> list[_Piece]:
         if isinstance(expr, nodes.Concat):
             return [piece for part in expr.nodes for piece in self._read_expression(part)]
-        if isinstance(expr, nodes.CondExpr) and _is_run_dependent(expr.test):
+        if isinstance(expr, nodes.CondExpr) and self._is_run_dependent(expr.test):
             taken = expr.expr1 if self._is_true(expr.test) else expr.expr2
             return self._read_expression(taken) if taken is not None else []
-        if _is_run_dependent(expr):
-            raise _Unread
-        if isinstance(expr, nodes.Const):
-            return [str(expr.value)]
         if isinstance(expr, nodes.Name):
             own = self.relations["this"] if expr.name == "this" else None
             found = self.names.get(expr.name)
             return found if found is not None else [_Blank(expr.name, own)]
+        called = _find_called(expr)
+        if isinstance(expr, nodes.Call) and called is not None and called in self.macros:
+            return self._read_macro(self.macros[called], expr)
+        if self._is_run_dependent(expr):
+            raise _Unread
+        if isinstance(expr, nodes.Const):
+            return [str(expr.value)]
         if isinstance(expr, nodes.Call) and isinstance(expr.node, nodes.Name):
             return [self._read_call(expr.node.name, expr)]
         if any(name.name in self.names for name in expr.find_all(nodes.Name)):
             raise _Unread
         return [_Blank(repr(expr))]
+
+    def _read_macro(self, macro: nodes.Macro, call: nodes.Call) -> list[_Piece]:
+        parameters = [one.name for one in macro.args]
+        given = {**dict(zip(parameters[::-1], macro.defaults[::-1])), **dict(zip(parameters, call.args))}
+        given |= {one.key: one.value for one in call.kwargs}
+        if call.dyn_args or call.dyn_kwargs or len(call.args) > len(parameters) or given.keys() != {*parameters}:
+            raise _Unread
+        names = {name: self._read_expression(value) for name, value in given.items()}
+        inner = replace(self, names=names, asking=ASKING | names.keys())
+        return list(inner.read_pieces(macro.body))
 
     def _read_call(self, name: str, call: nodes.Call) -> _Piece:
         given = [arg.value for arg in call.args if isinstance(arg, nodes.Const)]
@@ -154,16 +207,17 @@ class _Reader:
         if name in ("ref", "source") and given:
             named = ".".join(map(str, given)) if name == "source" else str(given[-1])
             return _Blank(repr(call), self.relations.get(named))
-        if name == "var" and len(given) == 2:
-            return _Blank(repr(call), str(self.variables.get(given[0], given[1])))
+        if name == "var" and len(given) == len(call.args) and (len(given) == 2 or given[0] in self.variables):
+            return _Blank(repr(call), str(self.variables.get(given[0], *given[1:])))
         return _Blank(repr(call))
 
 
-def _is_run_dependent(node: nodes.Node) -> bool:
-    """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
-    return any(name.name == "is_incremental" for name in node.find_all(nodes.Name)) or (
-        isinstance(node, nodes.Name) and node.name == "is_incremental"
-    )
+def _find_called(expr: nodes.Node) -> str | None:
+    """The name, with its package's where it stands there, of what is called."""
+    node = expr.node if isinstance(expr, nodes.Call) else None
+    if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name):
+        return f"{node.node.name}.{node.attr}"
+    return node.name if isinstance(node, nodes.Name) else None
 
 
 def _join_pieces(pieces: Iterable[_Piece]) -> list[_Piece]:

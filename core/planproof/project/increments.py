@@ -15,6 +15,7 @@ from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
 _DELETES = re.compile(r"delete|truncate|purge", re.IGNORECASE)
+_CHANGES = re.compile(r"\b(update|into|overwrite)(\s+table)?\s+\{\{-?\s*this\b", re.IGNORECASE)
 _DIFFERS = re.compile(r"\bcurrent_|\bnow\s*\(|\brand|\buuid|\b(from|join)\s+[\w`]+\s*\.", re.IGNORECASE)
 
 
@@ -41,6 +42,8 @@ def judge_increments(
     if any(map(_DELETES.search, node.hooks())):
         found = [one for one in found if one.finding.code not in ("PP142", "PP143")]
         proof = make_unproved(append_only, "a hook deletes rows") if append_only and not found else None
+    elif proof is not None and any(map(_CHANGES.search, node.hooks())):
+        proof = make_unproved(append_only, "a hook changes rows")
     own = node.sql or ""
     placed = []
     for suspicion in found:
@@ -81,8 +84,7 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
 
     config = node.raw.get("config") or {}
     read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
-    parents = [project.nodes[key] for key in node.parents]
-    parents = [p for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
+    parents = [p for p in project.stored_parents(node) if p.kind in _REMADE]
     remade = [p.relation for p in parents if not _is_constant(project, p)]
     return Written(
         read.get(parts_of(node.relation), node.relation),
@@ -93,6 +95,11 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
         append_only or None,
         _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
+        frozenset(
+            (read.get(parts_of(parent.relation), ""), name.lower())
+            for parent in project.stored_parents(node)
+            for name in project.tested_unique.get(parent.unique_id, ())
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,20 +13,23 @@ _READS = re.compile(
 )
 """Calls by which a template reads tables of the warehouse while dbt compiles."""
 
+ASKING = frozenset(("is_incremental", "should_full_refresh", "load_relation", "load_cached_relation"))
+"""Names by which a template asks whether the run is a later one."""
+
 _FROM = re.compile(r"\bfrom\b", re.I)
 _OPENED = re.compile(r"\{[{%]")
 _CLOSING = {"{{": "}}", "{%": "%}"}
 _BUILT_IN = ("dbt", "dbt_spark", "dbt_databricks")
 
 
-def list_reading_macros(macros: Mapping[str, Any]) -> frozenset[str]:
-    """The macros that read tables while dbt compiles, or call others that do, but for dbt's own."""
+def list_macros(macros: Mapping[str, Any], is_wanted: Callable[[str], bool]) -> frozenset[str]:
+    """The macros whose text is wanted, and those that call them, but for dbt's own."""
     callers, waiting, found = dict[str, list[str]](), list[str](), set[str]()
     for key, macro in macros.items():
         if isinstance(macro, Mapping) and not is_built_in(key):
             for called in list_called(macro):
                 callers.setdefault(called, []).append(key)
-            if find_call(str(macro.get("macro_sql") or "")) is not None:
+            if is_wanted(str(macro.get("macro_sql") or "")):
                 waiting.append(key)
     while waiting:
         key = waiting.pop()

@@ -19,7 +19,7 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.behind import Behind
 from planproof.project.compiler import Compiler
 from planproof.project.garbage import pause_collections
-from planproof.project.macro_calls import list_reading_macros
+from planproof.project.macro_calls import ASKING, find_call, list_macros
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
 from planproof.project.reads import ProjectError, is_file, read_content
 from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
@@ -166,10 +166,10 @@ class ProjectNode:
         return tuple(list_dbt_only(self.raw.get("config") or {}))
 
 
-def _find_not_null_column(test: Mapping[str, Any]) -> str | None:
-    """The column of a `not_null` test that fails for one null in any row; None of any other node."""
+def _find_tested_column(test: Mapping[str, Any], name: str) -> str | None:
+    """The column of a test that fails for one row of all; None of a test of another name, and of any other node."""
     metadata, config = test.get("test_metadata") or {}, test.get("config") or {}
-    if metadata.get("name") != "not_null" or metadata.get("namespace") not in (None, "dbt"):
+    if metadata.get("name") != name or metadata.get("namespace") not in (None, "dbt"):
         return None
     usual = {"severity": "error", "error_if": "!= 0", "fail_calc": "count(*)"}
     is_whole = all(str(config.get(key) or value).lower() == value for key, value in usual.items())
@@ -228,9 +228,16 @@ class Project:
     def tested_not_null(self) -> Mapping[str, tuple[str, ...]]:
         """By the unique id of a node: its columns that dbt's `not_null` test holds to it as a whole. A test that only
         warns, or looks at some rows alone, promises nothing."""
+        return self._list_tested("not_null")
+
+    @cached_property
+    def tested_unique(self) -> Mapping[str, tuple[str, ...]]:
+        return self._list_tested("unique")
+
+    def _list_tested(self, name: str) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {}
         for node in (self.manifest.get("nodes") or {}).values():
-            column = _find_not_null_column(node) if isinstance(node, Mapping) else None
+            column = _find_tested_column(node, name) if isinstance(node, Mapping) else None
             if column is None:
                 continue
             parents = list((node.get("depends_on") or {}).get("nodes") or ())
@@ -241,7 +248,12 @@ class Project:
     @cached_property
     def reading_macros(self) -> frozenset[str]:
         """The macros that read tables while dbt compiles, themselves or through others."""
-        return list_reading_macros(self.macros)
+        return list_macros(self.macros, lambda text: find_call(text) is not None)
+
+    @cached_property
+    def asking_macros(self) -> frozenset[str]:
+        """The macros that ask, themselves or through others, whether the run is a later one."""
+        return list_macros(self.macros, lambda text: any(word in text for word in ASKING))
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:

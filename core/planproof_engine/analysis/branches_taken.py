@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from planproof_engine.functions.families.lambdas import FOLDS, LOOKS
 from planproof_engine.sql import nodes as q
 
 
 def narrow_condition(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
     """The condition about the last node of a path, in the rows that compute it and show its value, from the path's
-    first node on. None where it stands in a lambda that is more than a look at each element of an array.
+    first node on. None where it stands in a lambda whose values are not known before it is called.
 
     With `null` the value becomes NULL, for which COALESCE takes another one that the row has: then nothing is lost. A
     constant is no value of the row.
@@ -18,11 +20,11 @@ def narrow_condition(path: Sequence[q.Node], text: str, condition: str, *, null:
     for at in range(len(path) - 1, 0, -1):
         parent, child = path[at - 1], path[at]
         if isinstance(parent, q.Lambda):
-            array = _find_array(path[at - 2], parent) if at > 1 else None
-            if array is None:
-                return None
             inner = _conjoin([*found, f"({condition})"])
-            condition, found = f"exists({_text(array, text)}, {_text(parent.parameters[0], text)} -> {inner})", []
+            look = _look_at_each(path[at - 2], parent, text, inner) if at > 1 else None
+            if look is None:
+                return None
+            condition, found = look, []
         else:
             found = [*(f"({one})" for one in _list_conditions(parent, child, text, null)), *found]
     return _conjoin([*found, f"({condition})"]) if found else condition
@@ -32,11 +34,29 @@ def _conjoin(conditions: Sequence[str]) -> str:
     return " AND ".join(conditions)
 
 
-def _find_array(call: q.Node, function: q.Lambda) -> q.Node | None:
-    """The array whose elements a lambda sees one by one."""
-    if not isinstance(call, q.Call) or len(call.arguments) != 2 or len(function.parameters) != 1:
+def _look_at_each(call: q.Node, function: q.Lambda, text: str, condition: str) -> str | None:
+    """Whether a condition within a lambda holds for any values that it is called with; None where they are not known
+    without it: what an aggregate has made so far, what a comparator is given."""
+    if not isinstance(call, q.Call) or not isinstance(call.name, str):
         return None
-    return call.arguments[0] if call.arguments[1] is function else None
+    at = next((i for i, one in enumerate(call.arguments) if one is function), 0)
+    given, name = [_text(one, text) for one in call.arguments[:at]], call.name.lower()
+    names = [_text(one, text) for one in function.parameters]
+    listed = f"({', '.join(names)})" if len(names) > 1 else names[0]
+    look = f"{listed} -> {condition}"
+    if name in LOOKS:
+        return LOOKS[name].format(*given, look=look)
+    if name not in FOLDS:
+        return None
+    if at == _FINISHES:
+        return f"exists(array({name}({', '.join(given)})), {look})"
+    made, element = names
+    is_read = re.search(rf"(?<!\w){re.escape(made.strip('`'))}(?!\w)", condition, re.IGNORECASE)
+    return None if is_read else f"exists({given[0]}, {element} -> {condition})"
+
+
+_FINISHES = 3
+"""The place of the lambda that an aggregate calls at its end."""
 
 
 def _list_conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:

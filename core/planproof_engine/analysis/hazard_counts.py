@@ -21,7 +21,7 @@ class Counting(NamedTuple):
     `before` (WITH), `rows` (FROM and WHERE) and `block` are the same for all counts of one query block. `condition` is
     over the rows. With `block`, an own SELECT of the block up to its last column, the condition is one more column of
     it, and `rows` its other clauses: so an aggregate, a window or GROUP BY keep their meaning. `value` is what the
-    condition is about. `inside` is the condition where the value stands, if that is in a subquery of the block.
+    condition is about. `inside` is the condition where the value stands, if that is in a subquery or a lambda.
     """
 
     before: str
@@ -164,12 +164,16 @@ def _count_in_block(path: list[q.Node], text: str, count: Count, prefix: str) ->
     taken = narrow_condition(path[at + 1 :], text, condition, null=count.null) if is_in_branch else condition
     if taken is None:
         return None
+    found: Counting | None = None
     if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):
-        return _count_groups(block, text, taken, prefix)
-    if block.from_ is None and not count.cast:
-        return None
-    rows = _spell_clauses((block.from_, block.where), text)
-    return None if rows is None else Counting(prefix, taken, rows, value=value)
+        found = _count_groups(block, text, taken, prefix)
+    elif block.from_ is not None or count.cast:
+        rows = _spell_clauses((block.from_, block.where), text)
+        found = None if rows is None else Counting(prefix, taken, rows, value=value)
+    body = next((i for i in range(len(path) - 1, at, -1) if isinstance(path[i - 1], q.Lambda)), None)
+    if found is None or body is None:
+        return found
+    return found._replace(value=None, inside=narrow_condition(path[body:], text, condition, null=count.null))
 
 
 def _find_operand(node: q.Node) -> q.Node | None:

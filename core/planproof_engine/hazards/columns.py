@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.ground import Conf, quote_name
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning
@@ -177,7 +177,7 @@ def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """
     for column, expr in definitions.operations:
         if isinstance(expr, x.Cast):
-            pairs = list(find_swapped_fields(expr.child.type, expr.type, (column or pretty(expr.child),)))
+            pairs = list(find_swapped_fields(expr.child.type, expr.type, (column or print_as_written(expr.child),)))
             if pairs and definitions.computes(expr):
                 said = ", ".join(f"{old} under {'.'.join(place)}" for place, old in pairs)
                 message = f"a cast matches struct fields by position and puts {said}"

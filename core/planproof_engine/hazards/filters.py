@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planproof_engine import types as dt
 from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.ground import record
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
@@ -40,9 +40,9 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
 
 def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str) -> Iterator[Delta]:
     if isinstance(later, p.Filter):
-        known = {shape(c) for c in x.conjuncts(first.condition)} if isinstance(first, p.Filter) else set()
-        extra = [c for c in x.conjuncts(later.condition) if shape(c) not in known]
-        lost = known - {shape(c) for c in x.conjuncts(later.condition)}
+        known = {shape(c) for c in _list_asked(first.condition)} if isinstance(first, p.Filter) else set()
+        extra = [c for c in _list_asked(later.condition) if shape(c) not in known]
+        lost = known - {shape(c) for c in _list_asked(later.condition)}
         if lost and not _narrows_one_way(first, lost, extra):
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, p.Filter) else first
@@ -59,6 +59,17 @@ def _find_added(first: p.Plan, later: p.Plan, over: tuple[p.Plan, ...], own: str
     else:
         for ours, theirs in zip(first.children, later.children):
             yield from _find_added(ours, theirs, (*over, later), own)
+
+
+def _list_asked(condition: x.Expr) -> list[x.Expr]:
+    """What AND joins, but for what always holds: TRUE, `1 = 1`."""
+    return [c for c in x.conjuncts(condition) if not _holds_always(c)]
+
+
+def _holds_always(condition: x.Expr) -> bool:
+    if isinstance(condition, x.Call) and condition.function.name == "=":
+        return len({c.value if isinstance(c, x.Literal) and c.value is not None else c for c in condition.args}) == 1
+    return isinstance(condition, x.Literal) and condition.value is True
 
 
 def _narrows_one_way(first: p.Plan, lost: set[str], extra: list[x.Expr]) -> bool:
@@ -103,7 +114,7 @@ def _own_values(node: p.Plan) -> tuple[object, ...]:
 def shape(expr: x.Expr) -> str:
     """What an expression and its subqueries say: the same for two that say the same."""
     inner = [show(e.plan) for e in expr.walk() if isinstance(e, x.Subquery)]
-    return "\n".join([pretty(expr), *inner])
+    return "\n".join([print_as_written(expr), *inner])
 
 
 def alternatives(condition: x.Expr) -> Iterator[x.Expr]:

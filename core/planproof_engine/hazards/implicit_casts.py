@@ -9,7 +9,7 @@ from planproof_engine import types as dt
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.finding import Finding
 from planproof_engine.ground import Conf, quote_name, quote_parts
 from planproof_engine.hazards.definitions import Definitions
@@ -102,7 +102,7 @@ def _varies(expr: x.Expr, definitions: Definitions) -> bool:
 def _judge_key(key: x.Expr, used: dt.DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
     lost = None if isinstance(key, x.Literal) else loss(key.type, used)
     if lost is not None:
-        name, given = pretty(key.column if isinstance(key, x.Outer) else key), key.type.simple
+        name, given = print_as_written(key.column if isinstance(key, x.Outer) else key), key.type.simple
         message = f"the join key {name} is {given} and is compared as {used.simple}: {lost}"
         yield Suspicion(make_warning("PP124", name, given, used.simple, message), span)
 
@@ -115,7 +115,7 @@ def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
             for value in (expr.args[place] for place in expr.function.traits.hands_on(len(expr.args))):
                 if _loses(value, definitions) and definitions.computes(expr):
                     assert isinstance(value, x.Cast)
-                    name, given, used = pretty(value.child), value.child.type.simple, value.type.simple
+                    name, given, used = print_as_written(value.child), value.child.type.simple, value.type.simple
                     message = (
                         f"{subject(column, name)} is {given} and is made a {used} beside the other values: leading "
                         "zeros and the text's spelling are dropped, and other texts fail"
@@ -172,10 +172,10 @@ def _judge_padding(one: x.Expr, other: x.Expr, span: x.Span | None, definitions:
         if found is None or not _is_padded(found) or not _is_plain(text, beside, definitions):
             continue
         length = found[0].padded[found[1].name]
-        name, given = pretty(_drop_outer(padded)), f"char({length})"
+        name, given = print_as_written(_drop_outer(padded)), f"char({length})"
         message = (
             f"{name} is {given}, which Spark pads with blanks, and is "
-            f"compared with {pretty(_drop_outer(text))}, a string, "
+            f"compared with {print_as_written(_drop_outer(text))}, a string, "
             "which it does not: shorter values never match"
         )
         yield Suspicion(make_warning("PP137", name, given, "string", message), span, _count_padded(found, beside, span))
@@ -227,7 +227,7 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     said: set[str] = set()
     for column, expr in definitions.operations:
         for taken, used in _list_taken(expr):
-            name = pretty(taken)
+            name = print_as_written(taken)
             if isinstance(definitions.of(taken), x.Literal) or name in said:
                 continue
             said.add(name)

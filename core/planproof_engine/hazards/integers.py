@@ -15,7 +15,7 @@ from planproof_engine import types as dt
 from planproof_engine.claim import nested_places
 from planproof_engine.expr import Magnitude
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.ground import Conf, evolve
 from planproof_engine.hazards.definitions import Definitions, walk_branches
 from planproof_engine.hazards.loss import LIMIT, find_lost
@@ -48,7 +48,7 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         return
     for column, expr in definitions.casts(conf):
         if expr.mode == "legacy" and wraps(expr, definitions) and definitions.computes(expr.child):
-            name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
+            name, given, used = print_as_written(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{subject(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
             yield Suspicion(
@@ -205,7 +205,7 @@ def _suspect_wrapping(
     if not definitions.computes(call) or (fits.is_beyond and not always):
         return  # Whether any row takes the branch is not known.
     fits = evolve(fits, surely=call.span in definitions.sure)
-    name, kind = pretty(call), call.type.simple
+    name, kind = print_as_written(call), call.type.simple
     message = f"{subject(column, name)} is computed as {kind}, which wraps beyond its range with ANSI off"
     span = find_place_in_rows(call) if apart else None
     count = None if span is None else Count(span, "", "values wrap", fits=fits, wide=(-limit, limit - 1))

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from planproof_engine import types as dt
 from planproof_engine.expr import Category, Magnitude
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
+from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.ground import Conf
 from planproof_engine.hazards.definitions import Definitions, find_cast
 from planproof_engine.hazards.filters import drop_casts
@@ -92,7 +93,7 @@ def _is_written(text: str, target: dt.DataType) -> bool:
 
 
 def _suspect_loss(column: str | None, cast: x.Cast, becomes: Reached) -> Suspicion:
-    name, given, used = pretty(cast.child), cast.child.type.simple, cast.type.simple
+    name, given, used = print_as_written(cast.child), cast.child.type.simple, cast.type.simple
     found = find_lost("({x})", cast.child.type, cast.type)
     assert found is not None
     instead = "NULL" if found.null else "another value"
@@ -216,6 +217,9 @@ def _list_parts(
 def _list_arguments(call: x.Call, alone: bool) -> Iterator[tuple[x.Expr, bool]]:
     if call.type == dt.BOOLEAN and not call.nullable:
         return  # It asks whether a value is there (`is null`, `<=>`), and has an answer for NULL.
+    if takes_condition(call.function) and call.type != dt.BOOLEAN:
+        yield call.args[0], False  # Its lambda decides which elements stay.
+        return
     handed = call.function.traits.hands_on(len(call.args))
     chooses = call.function.category in (Category.SCALAR, Category.OPERATOR) and len(handed) > 0
     for at, child in enumerate(call.args):
@@ -232,7 +236,7 @@ def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]
     """PP130: a cast to char(n) or varchar(n), which neither cuts nor pads: Spark takes it for a cast to string."""
     for column, expr in definitions.operations:
         if isinstance(expr, x.Cast) and expr.ignored is not None:
-            name, wanted = pretty(expr.child), expr.ignored.simple
+            name, wanted = print_as_written(expr.child), expr.ignored.simple
             message = (
                 f"{subject(column, name)} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
             )
@@ -245,7 +249,7 @@ def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion
         if dt.is_integral(expr.type):
             quotient = definitions.of(expr.child)
             if isinstance(quotient, x.Call) and quotient.function.name == "/" and _is_of_integers(quotient):
-                name = pretty(quotient)
+                name = print_as_written(quotient)
                 message = (
                     f"{subject(column, name)} is a division of integers, and its cast to {expr.type.simple} cuts it off"
                 )

@@ -120,6 +120,20 @@ def takes_condition(function: Signature) -> bool:
     return function.check is _check_boolean_body
 
 
+_IN_AN_ARRAY = "exists(transform({0}, {look}), is_seen -> is_seen)"
+_IN_A_MAP = "exists(map_values(transform_values({0}, {look})), is_seen -> is_seen)"
+LOOKS = dict.fromkeys(("transform", "filter", "exists", "forall"), _IN_AN_ARRAY)
+LOOKS |= dict.fromkeys(("map_filter", "transform_values", "transform_keys"), _IN_A_MAP)
+LOOKS |= {
+    "zip_with": "exists(zip_with({0}, {1}, {look}), is_seen -> is_seen)",
+    "map_zip_with": "exists(map_values(map_zip_with({0}, {1}, {look})), is_seen -> is_seen)",
+}
+"""By a function's name, the SQL that asks whether `look`, a condition as a lambda of the same parameters, holds for any
+values that its lambda is called with; the numbers are its arguments."""
+FOLDS = ("aggregate", "reduce")
+"""Their first lambda takes what was made so far beside an element, the second one takes what was made at last."""
+
+
 TABLE: Table = lines(
     fn("transform", _ITEM_OR_INDEX, array_of(1), FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=evolve(PURE, loop=Loop(_ELEMENT))),
     fn("filter", _ITEM_OR_INDEX, type_of(0), FIRST, variables=_element_and_index, check=_check_boolean_body, coerce=Coerce.EXPECTS, traits=evolve(PURE, elements=Elements.KEEPS, loop=Loop(_ELEMENT))),

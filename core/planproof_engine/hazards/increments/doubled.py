@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments.increment import Increment, find_sides
+from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
 from planproof_engine.hazards.increments.watermark import find_watermark
+from planproof_engine.hazards.increments.whole import may_tell_rows
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
 
@@ -30,7 +32,7 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     if watermark is not None and not watermark.is_of_another and not is_left_out:
         yield inc.make_suspicion("PP143", delta, "rows that the table already has are appended again")
     for other in _list_ways_around(inc, delta):
-        said = f"rows with {pretty(other)} pass in every run, and are appended again"
+        said = f"rows with {print_as_written(other)} pass in every run, and are appended again"
         yield inc.make_suspicion("PP143", delta, said)
     if _is_united_with_all(inc, delta):
         said = "the other side of UNION is read whole in every run, and appended again"
@@ -91,16 +93,36 @@ def suspect_unmatched(inc: Increment, delta: filters.Delta) -> Iterator[Suspicio
 
 def suspect_repeats(inc: Increment) -> Iterator[Suspicion]:
     """A merge whose rows are by a longer key than the one by which it matches them."""
-    key, names = inc.texts(inc.find_outputs(inc.written.key)), ", ".join(inc.written.key)
+    keys, names = inc.find_outputs(inc.written.key), ", ".join(inc.written.key)
+    key = inc.texts(keys)
     if inc.written.strategy != "merge" or not key:
         return
     top: p.Plan = inc.later
     while (isinstance(top, p.Project) and isinstance(top.child, (p.Project, p.Filter))) or isinstance(top, p.Filter):
         top = top.child
     grouped = top.child if isinstance(top, p.Project) else top
-    if isinstance(grouped, p.Aggregate) and key < inc.texts(grouped.groups) and grouped.grouping_sets is None:
+    groups = grouped.groups if isinstance(grouped, p.Aggregate) and grouped.grouping_sets is None else ()
+    others = inc.texts(c for group in groups if inc.text(group) not in key for c in inc.list_read(group))
+    if key < inc.texts(groups) and not others <= _list_following(inc, keys):
         said = "the model groups by more columns, so several rows share one key"
         yield Suspicion(make_warning("PP143", names, None, None, f"merge matches rows by {names}, but {said}"))
     if isinstance(grouped, p.Generate) and not key & inc.texts(grouped.generated):
         message = f"merge matches rows by {names}, which a generator repeats"
         yield Suspicion(make_warning("PP143", names, None, None, message))
+
+
+def _list_following(inc: Increment, keys: list[x.Expr]) -> frozenset[str]:
+    """What may be the same in all rows of a key: what the key is made of (a hash), the columns of a relation whose rows
+    the key tells apart, and those of rows that are joined to these by what is the same."""
+    made = [inc.definitions.of(filters.drop_casts(key)) for key in keys]
+    read = [c for key in made if not (units.find_cut(key) or units.find_part(key)) for c in inc.list_read(key)]
+    pairs = [sides for n in inc.definitions.nodes if isinstance(n, p.Join) for sides in list_pairs(n)]
+    joined = [(inc.texts(inc.list_read(a)), b) for sides in pairs for a, b in (sides, sides[::-1])]
+    found = inc.texts(read)
+    told: list[x.Expr] = [c for c in read if may_tell_rows(inc, c)]
+    while True:
+        sources = map(inc.definitions.find_source, told)
+        found |= inc.texts(c for source in sources if source is not None for c in source.output)
+        told = [b for by, b in joined if by and by <= found and inc.text(b) not in found and may_tell_rows(inc, b)]
+        if not told:
+            return found

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
@@ -23,7 +23,8 @@ LOWER, UPPER = (">", ">="), ("<", "<=")
 class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
     that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. A merge
-    matches rows by `predicates`, too. `text` is the SQL of the later run, from which messages quote."""
+    matches rows by `predicates`, too. `text` is the SQL of the later run, from which messages quote. `unique` are
+    columns, by relation and name, that tell its rows apart."""
 
     relation: str
     strategy: str
@@ -33,6 +34,7 @@ class Written:
     append_only: str | None = None
     predicates: tuple[str, ...] = ()
     text: str = ""
+    unique: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Increment:
         return isinstance(node, p.Scan) and node.relation == self.written.relation
 
     @cached_property
-    def _equal(self) -> dict[str, str]:
+    def equal(self) -> dict[str, str]:
         """What an inner join holds equal to an expression."""
         joins = [n for n in self.definitions.nodes if isinstance(n, p.Join) and n.kind in (p.INNER, p.LEFT_SEMI)]
         pairs = [sides for join in joins for sides in list_pairs(join) if len(sides) == 2]
@@ -111,7 +113,7 @@ class Increment:
         while waiting:
             one = waiting.pop()
             text, made = self.text(one), self.definitions.of(one)
-            if text in columns or self._equal.get(text) in columns or isinstance(one, (x.Literal, x.Subquery)):
+            if text in columns or self.equal.get(text) in columns or isinstance(one, (x.Literal, x.Subquery)):
                 waiting += getattr(one, "values", ())
             elif isinstance(made, x.Column):
                 return False
@@ -175,7 +177,7 @@ class Increment:
     def make_suspicion(self, code: str, delta: filters.Delta, why: str) -> Suspicion:
         span: x.Span | None = getattr(delta.condition, "span", None)
         typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
-        text = typed or pretty(delta.condition)
+        text = typed or print_as_written(delta.condition)
         message = f"a later run reads only rows with `{text}`: {why}; a full refresh would build another table"
         name = next((e.name for e in delta.condition.walk() if isinstance(e, x.Column)), None)
         return Suspicion(make_warning(code, name, None, None, message), span)

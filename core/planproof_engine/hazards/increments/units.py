@@ -28,6 +28,14 @@ def moves(call: x.Call) -> bool:
     return _OF_CALLS.get(call.function.name) in (_list_of_days, _list_of_added)
 
 
+def moves_ahead(call: x.Call) -> bool | None:
+    """Whether it is a greater value than the one that it is made of; None where nobody can tell, or it is no other."""
+    if call.function.name not in _OF_CALLS or len(call.args) < 2:
+        return None
+    by = _find_number(call.args[1] if len(call.args) == 3 else call.args[-1])
+    return None if by is None else (by < 0) if call.function.name in ("-", "date_sub", "datetime_sub") else by > 0
+
+
 def shifts_zone(expr: x.Expr) -> bool:
     """Whether it is a time by another zone's clock, or moved otherwise."""
     name = expr.function.name if isinstance(expr, x.Call) else ""

@@ -19,7 +19,8 @@ class Watermark:
     `is_null_over_nothing`: over no rows the bound is NULL; `is_now_over_nothing`: the time of the run. `is_stored`: the
     table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
     stored rows; `is_of_some`: of those with one value of a column that others have, too; `is_of_another_side`: of those
-    that another side of a union stores. `is_shifted`: the table stores `row` by another zone's clock.
+    that another side of a union stores. `is_shifted`: the table stores `row` by another zone's clock. `is_ahead`: the
+    bound is the next value.
     """
 
     row: x.Expr
@@ -33,10 +34,11 @@ class Watermark:
     is_of_some: bool
     is_of_another_side: bool
     is_shifted: bool
+    is_ahead: bool
 
     @property
     def leaves_out_stored(self) -> bool:
-        return self.is_strict and self.is_exact and not self.is_of_some
+        return (self.is_ahead or (self.is_strict and self.is_exact)) and not self.is_of_some
 
 
 def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
@@ -75,6 +77,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         any(_is_of_some(inc, c) for c in conditions),
         any(_is_of_another_side(inc, row, c) for c in conditions),
         kept and any(_is_shifted(inc, row, inc.definitions.of(made)) for made in stored),
+        {units.moves_ahead(e) for e in (*bound.walk(), *made.walk()) if isinstance(e, x.Call)} - {None} == {True},
     )
 
 

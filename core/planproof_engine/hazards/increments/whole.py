@@ -18,9 +18,51 @@ _MOST_STEPS = 20
 
 def comes_whole(inc: Increment, delta: filters.Delta, below: tuple[p.Plan, ...], columns: Sequence[x.Expr]) -> bool:
     """Whether rows that agree in all `columns` pass alike: the filter looks at nothing else, it begins where they
-    begin, or it only tells which keys are read again. `below` are the nodes between them and the filter."""
+    begin, it only tells which keys are read again, or it looks at one row of each key. `below` are the nodes between
+    them and the filter."""
     texts = inc.all_texts(columns)
-    return inc.covers(delta, texts) or _begins_whole(inc, delta, columns) or _is_read_again(inc, below, texts)
+    is_read_again = _is_read_again(inc, below, texts) or _is_of_one_row(inc, delta, texts)
+    return inc.covers(delta, texts) or _begins_whole(inc, delta, columns) or is_read_again
+
+
+def _is_of_one_row(inc: Increment, delta: filters.Delta, columns: frozenset[str]) -> bool:
+    """Whether one of the columns tells the rows of the relation that is filtered apart."""
+    read = [c for side in filters.row_sides(delta.condition) for c in inc.list_read(side)]
+    source = inc.definitions.find_source(read[0]) if read else None
+    if source is None or any(inc.definitions.find_source(c) is not source for c in read):
+        return False
+    keys = [c for c in source.output if {inc.text(c), inc.equal.get(inc.text(c))} & columns]
+    return any(may_tell_rows(inc, key) for key in keys)
+
+
+def may_tell_rows(inc: Increment, column: x.Expr) -> bool:
+    """Whether a source's column tells its rows apart: it is said to, or it may, as another relation is joined to it
+    whose rows nothing says to be one of each."""
+    source = inc.definitions.find_source(column)
+    if source is None or _is_unique(inc, column):
+        return source is not None
+    for join in (n for n in inc.definitions.nodes if isinstance(n, p.Join)):
+        for sides in (sides for sides in list_pairs(join) if inc.text(column) in inc.texts(sides)):
+            others = [side for side in map(filters.drop_casts, sides) if inc.text(side) != inc.text(column)]
+            if any(_may_repeat(inc, join, other, source.relation) for other in others):
+                return True
+    return False
+
+
+def _may_repeat(inc: Increment, join: p.Join, column: x.Expr, relation: str) -> bool:
+    """Whether a column that is joined may hold a value of `relation` in several rows of another one."""
+    source = inc.definitions.find_source(column)
+    if source is None or source.relation in (relation, inc.written.relation) or not isinstance(column, x.Column):
+        return False
+    once = [side for side in join.children if column.id in {c.id for c in side.output} and _holds_once(side)]
+    return not once and not _is_unique(inc, column)
+
+
+def _is_unique(inc: Increment, column: x.Expr) -> bool:
+    source, made = inc.definitions.find_source(column), inc.definitions.of(column)
+    return (
+        source is not None and isinstance(made, x.Column) and (source.relation, made.name.lower()) in inc.written.unique
+    )
 
 
 def _is_read_again(inc: Increment, over: tuple[p.Plan, ...], columns: frozenset[str]) -> bool:
