@@ -7,4 +7,4 @@ from planproof_engine.logical.lineage import References, Source
 from planproof_engine.logical.nodes import Filter, Named, Plan, Project, Scan
 from planproof_engine.logical.outline import plan_details
 from planproof_engine.logical.rows import StoredColumn, rows_of
-from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.optimizer import may_raise

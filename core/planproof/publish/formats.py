@@ -15,7 +15,7 @@ from planproof.publish.delta import left as delta
 from planproof.publish.delta.statements import left as delta_statements
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg import left as iceberg
-from planproof.publish.notes.notebook import Left
+from planproof.publish.notes import Left
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Format
 from planproof.publish.transaction import Refused

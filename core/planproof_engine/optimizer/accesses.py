@@ -25,9 +25,8 @@ from planproof_engine import types as dt
 from planproof_engine.expr import Elements
 from planproof_engine.ground import evolve, record
 from planproof_engine.logical import nodes as p
-from planproof_engine.optimizer import laws
+from planproof_engine.optimizer import is_costly, laws
 from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths
-from planproof_engine.optimizer.laws import is_costly
 
 ArrayRef = tuple[int, Ordinals]
 

@@ -17,7 +17,7 @@ from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.profiles import Extent, read_all_extents
 from planproof.judge.draft import Effect
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.publication import NotedPublication
+from planproof.publish.notes import NotedPublication
 from planproof.publish.transaction import JournaledPublication
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
 from planproof.report.details import TableChange, TableVersion, Values

@@ -18,7 +18,7 @@ from planproof.publish.materialize import logged_change
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import overwrites_partitions, plan_change
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.notebook import sweep_earlier
+from planproof.publish.notes import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import Refused, column_list, database_root
 from planproof.session import SparkFailure, decode_uri

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
 from planproof.publish.delta.staging import PREFIX, forget_log, is_committed_since, is_made_by_publish, read_note_name
-from planproof.publish.notes import believed
-from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes import Note, QuarantinedFiles, believed
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction import STATES, Disbelieved, Target, database_root

@@ -14,10 +14,8 @@ from planproof.publish.delta.actions import LOG, UnknownAction, count_for_histor
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes import Note, Notebook, Stage
 from planproof.publish.notes.believed import is_same_location
-from planproof.publish.notes.note import Note
-from planproof.publish.notes.notebook import Notebook
-from planproof.publish.notes.publication import Stage
 from planproof.publish.transaction import STATES, Ending, Target, database_root
 from planproof.publish.transaction.names import Refused, join
 from planproof.session import Moved, SparkFailure, decode_uri, store_of

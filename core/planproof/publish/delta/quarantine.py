@@ -8,8 +8,7 @@ from planproof.publish.delta.left import take_back
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.note import QuarantinedFiles
-from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.publish.notes import NotedQuarantine, QuarantinedFiles
 from planproof.session import Session, SparkFailure, decode_uri, store_of
 from planproof.session.delta.protocol import DeltaTables, NewVersion
 

@@ -14,7 +14,7 @@ from planproof.publish.delta.refusals import refuse_replacement
 from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import format_properties
-from planproof.publish.notes.notebook import sweep_earlier
+from planproof.publish.notes import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction import database_root
 from planproof.publish.transaction.names import Refused, join

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from planproof.contract import Model
-from planproof.publish.notes.format import NotedFormat
-from planproof.publish.notes.publication import NotedPublication
+from planproof.publish.notes import NotedFormat, NotedPublication
 from planproof.publish.transaction import Names
 from planproof.session import Session, StoredTable
 from planproof.session.delta.protocol import LogState

@@ -14,7 +14,7 @@ from planproof.publish.iceberg.publication import IcebergPublication, sweep_dead
 from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.table import Replacement, RowsReplaced
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.format import NotedFormat
+from planproof.publish.notes import NotedFormat
 from planproof.publish.transaction import Names, Refused
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from planproof.publish.notes import believed
-from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes import Note, QuarantinedFiles, believed
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction import STATES, Disbelieved, Ending

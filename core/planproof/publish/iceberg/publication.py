@@ -11,9 +11,7 @@ from planproof.judge.draft import Draft, Effect
 from planproof.publish.iceberg.left import LEFT
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.note import Note
-from planproof.publish.notes.notebook import Notebook, sweep_earlier
-from planproof.publish.notes.publication import NotedPublication, Stage
+from planproof.publish.notes import Note, Notebook, NotedPublication, Stage, sweep_earlier
 from planproof.publish.transaction import STATES, Ending, Target
 from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.session import Changing, Moved, SparkFailure, Transaction, decode_uri, store_of

@@ -9,8 +9,7 @@ from planproof.publish.iceberg.facts import convert_types
 from planproof.publish.iceberg.left import take_back
 from planproof.publish.iceberg.publication import IcebergPublication, refuse_redirected
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.note import QuarantinedFiles
-from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.publish.notes import NotedQuarantine, QuarantinedFiles
 from planproof.session import store_of
 from planproof.session.protocol import Moved, Session, SparkFailure, StoredTable, Transaction, Transactional
 from planproof_engine import PhysicalSchema, evolve

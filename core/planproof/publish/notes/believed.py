@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes import Note, QuarantinedFiles
 from planproof.publish.transaction import Disbelieved
 from planproof.publish.transaction.deletion import link_in
 from planproof.publish.transaction.names import Names, is_within, make_slug, parent, quarantine_of

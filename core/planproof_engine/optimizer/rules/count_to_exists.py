@@ -7,8 +7,7 @@ from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import is_deterministic, may_raise
+from planproof_engine.optimizer import is_deterministic, laws, may_raise
 from planproof_engine.optimizer.retype import FALSE, fits, make_call
 
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}

@@ -7,9 +7,8 @@ from planproof_engine.expr import Call, Expr, GetField, Lambda, Mismatch, Variab
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
+from planproof_engine.optimizer import laws, uses_itself
 from planproof_engine.optimizer.accesses import keeps_elements
-from planproof_engine.optimizer.element_paths import uses_itself
 from planproof_engine.optimizer.retype import fits, make_call, replace_variables, retype, substitute
 
 _SIDES = ("map_keys", "map_values")

@@ -8,8 +8,7 @@ from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
+from planproof_engine.optimizer import is_deterministic, is_independent, laws, may_raise
 
 _PAYS = (dt.BYTE, dt.SHORT, dt.INT, dt.LONG, dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 

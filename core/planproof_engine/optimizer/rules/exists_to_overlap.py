@@ -7,8 +7,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Variable, transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import is_deterministic, is_independent, may_raise
+from planproof_engine.optimizer import is_deterministic, is_independent, laws, may_raise
 from planproof_engine.optimizer.retype import FALSE, make_call, make_int
 
 

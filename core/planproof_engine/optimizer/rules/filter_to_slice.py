@@ -7,9 +7,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal, transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import may_raise
-from planproof_engine.optimizer.retype import make_call, make_int
+from planproof_engine.optimizer import laws, make_call, make_int, may_raise
 
 
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:

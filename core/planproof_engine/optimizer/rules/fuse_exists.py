@@ -7,9 +7,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Mismatch, Variable, fresh_
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import is_deterministic, may_raise
-from planproof_engine.optimizer.retype import make_call, replace_variables
+from planproof_engine.optimizer import is_deterministic, laws, make_call, may_raise, replace_variables
 
 
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -20,8 +20,7 @@ from planproof_engine.expr import Cost, transform_down
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer import bind_once, fits, is_alike, laws, make_call, make_int, replace_variables
 from planproof_engine.optimizer.laws import (
     is_costly,
     is_deterministic,
@@ -30,7 +29,6 @@ from planproof_engine.optimizer.laws import (
     may_raise_below,
     nulls_before,
 )
-from planproof_engine.optimizer.retype import bind_once, fits, make_call, make_int, replace_variables
 from planproof_engine.types.casts import can_up_cast
 
 _READERS = (x.Call, x.GetField, x.GetFieldOfElements)

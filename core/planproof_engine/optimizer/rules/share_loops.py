@@ -8,9 +8,7 @@ from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.equivalence import is_alike
-from planproof_engine.optimizer.laws import is_deterministic, may_raise
+from planproof_engine.optimizer import is_alike, is_deterministic, laws, may_raise
 from planproof_engine.optimizer.retype import bind_once, fits, retype
 
 

@@ -8,10 +8,8 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer import bind_once, fits, is_alike, laws, make_call
 from planproof_engine.optimizer.laws import is_costly, is_heavy, may_raise
-from planproof_engine.optimizer.retype import bind_once, fits, make_call
 from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, select_prunable
 
 

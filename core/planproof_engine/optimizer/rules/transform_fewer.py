@@ -6,8 +6,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal, transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.ground import Conf, evolve
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.laws import is_deterministic, may_raise
+from planproof_engine.optimizer import is_deterministic, laws, may_raise
 from planproof_engine.optimizer.retype import make_call, make_int, retype
 
 _ENDS = {

@@ -6,10 +6,8 @@ The note decides nothing: the table's history tells whether the statement was ca
 from __future__ import annotations
 
 from planproof.publish.delta.statements.publication import AFTER, BAD, FORMAT
-from planproof.publish.notes import believed
-from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes import Note, QuarantinedFiles, believed, delete_rows
 from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young
-from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction import STATES, Disbelieved, database_root
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.names import join, parent

@@ -18,9 +18,7 @@ from planproof.publish.delta.actions import LOG, UnknownAction, list_added_paths
 from planproof.publish.delta.publication import PATIENCE
 from planproof.publish.delta.written import WrittenTable
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.note import Note
-from planproof.publish.notes.notebook import Notebook
-from planproof.publish.notes.publication import Stage
+from planproof.publish.notes import Note, Notebook, Stage
 from planproof.publish.transaction import STATES, Ending, Target, database_root
 from planproof.publish.transaction.lock import Locked, acquire
 from planproof.publish.transaction.names import Refused, join

@@ -6,8 +6,7 @@ from planproof.publish.bad_rows import BadRows
 from planproof.publish.delta.statements.left import take_back
 from planproof.publish.delta.statements.publication import BAD, StatementPublication
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.note import QuarantinedFiles
-from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.publish.notes import NotedQuarantine, QuarantinedFiles
 from planproof.session import Session, SparkFailure, Store, store_of
 from planproof.session.delta.statements import DeltaStatements
 from planproof_engine import quote_parts

@@ -16,7 +16,7 @@ from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import overwrites_partitions
 from planproof.publish.materialize.logged_change import write
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.notes.notebook import sweep_earlier
+from planproof.publish.notes import sweep_earlier
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.staged_write import unite_rows
 from planproof.publish.transaction import Refused, column_list
