@@ -132,6 +132,13 @@ def test_a_recipe_that_builds_installs_what_the_guard_imports(recipe: str) -> No
     assert all("spark" in each.split(",") or "planproof[spark]" in extras[each] for each in asked)
 
 
+@pytest.mark.parametrize("file", ["action.yml", "docs/ci/github-actions.yml"])
+def test_an_action_of_others_is_named_by_its_digest(file: str) -> None:
+    """A tag can be moved to other code."""
+    asked = re.findall(r"uses: *(\S+)", (ROOT / file).read_text())
+    assert [name for name in asked if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+
+
 def test_the_page_shows_the_action_and_the_hook_as_they_are_used() -> None:
     page = (ROOT / "docs/pull-requests.md").read_text()
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
