@@ -30,10 +30,11 @@ def moves(call: x.Call) -> bool:
 
 def moves_ahead(call: x.Call) -> bool | None:
     """Whether it is a greater value than the one that it is made of; None where nobody can tell, or it is no other."""
-    if call.function.name not in _OF_CALLS or len(call.args) < 2:
+    name = call.function.name
+    if name not in _OF_CALLS or len(call.args) < 2:
         return None
     by = _find_number(call.args[1] if len(call.args) == 3 else call.args[-1])
-    return None if by is None else (by < 0) if call.function.name in ("-", "date_sub", "datetime_sub") else by > 0
+    return None if by is None else (by < 0) if name == "-" or name.endswith("_sub") else by > 0
 
 
 def shifts_zone(expr: x.Expr) -> bool:
