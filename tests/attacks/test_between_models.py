@@ -68,6 +68,41 @@ def test_a_long_number_in_a_template_is_no_error_of_planproof(number: str, dbt_m
         assert find_branch(project, project.nodes["model.shop.long"]) is Branch.UNKNOWN
 
 
+DOUBLING = {
+    "macros": ("{{ m0() }}", {n: f"{{{{ m{n + 1}() }}}}" * 2 for n in range(30)}),
+    "parameters": ("{{ m0('a') }}", {n: f"{{{{ m{n + 1}(x ~ x) }}}}" for n in range(30)}),
+    "a long text": (
+        f"{{% set a = '{'a' * 10**6}' %}}" + "{% set a = a ~ a %}" * 13 + "{{ a if is_incremental() }}",
+        {},
+    ),
+    "names": ("{% set a = 'a' %}" + "{% set a = a ~ a %}" * 30 + "{{ a if is_incremental() else 1 }}", {}),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBLING)
+def test_a_template_that_doubles_costs_no_model_its_verdict(kind: str, dbt_manifest: Any) -> None:
+    text, bodies = DOUBLING[kind]
+    bodies = bodies and {**bodies, 30: "{{ x if is_incremental() else 1 }}"}
+    node = {"sql": "select 'x' as id", "columns": {"id": "int"}, "contract": True, "raw_code": f"select {text} as id"}
+    project = read_project(dbt_manifest({"mart": {**node, "config": {"materialized": "incremental"}}}))
+    called = {n: [f"macro.shop.m{n + 1}"] if n < 30 else ["macro.dbt.is_incremental"] for n in bodies}
+    macros = {
+        f"macro.shop.m{n}": {
+            "name": f"m{n}",
+            "package_name": "shop",
+            "macro_sql": f"{{% macro m{n}(x=1) %}}{body}{{% endmacro %}}",
+            "depends_on": {"macros": called[n]},
+        }
+        for n, body in bodies.items()
+    }
+    asks = {"name": "is_incremental", "package_name": "dbt", "macro_sql": "{% macro is_incremental() %}{% endmacro %}"}
+    project = replace(project, macros={**macros, "macro.dbt.is_incremental": asks})
+    project.nodes["model.shop.mart"].raw["depends_on"] = {"macros": ["macro.shop.m0"] if bodies else [], "nodes": []}
+    with within(2):
+        (report,) = check_project(project)
+    assert report.verdict is Verdict.VIOLATED
+
+
 def test_a_comparison_in_which_planproof_failed_does_not_end_well(
     tmp_path: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
@@ -37,6 +38,10 @@ class _Blank:
 
 
 _Piece = str | _Blank
+_MOST = 20_000
+"""Steps of reading a template: one that doubles what it prints is not read to its end."""
+_LONG = 1_000
+"""So many characters are a step."""
 _BEYOND = ("return", "caller", "varargs", "kwargs")
 """What a macro may do that is not read here."""
 
@@ -121,10 +126,20 @@ class _Reader:
     is_later: bool
     names: dict[str, list[_Piece]] = field(default_factory=dict)
     asking: frozenset[str] = ASKING
+    steps: Iterator[int] = field(default_factory=lambda: iter(range(_MOST)))
+
+    def _take(self, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+        for piece in pieces:
+            self._count_steps(1 + len(piece) // _LONG if isinstance(piece, str) else 1)
+            yield piece
+
+    def _count_steps(self, many: int = 1) -> None:
+        if len(list(islice(self.steps, many))) < many:
+            raise _Unread
 
     def read_pieces(self, body: list[nodes.Node]) -> Iterator[_Piece]:
         for node in body:
-            yield from self._read_node(node)
+            yield from self._take(self._read_node(node))
 
     def _read_node(self, node: nodes.Node) -> Iterator[_Piece]:
         if isinstance(node, nodes.Output):
@@ -167,7 +182,7 @@ class _Reader:
 
     def _read_expression(self, expr: nodes.Node) -> list[_Piece]:
         if isinstance(expr, nodes.Concat):
-            return [piece for part in expr.nodes for piece in self._read_expression(part)]
+            return [*self._take(piece for part in expr.nodes for piece in self._read_expression(part))]
         if isinstance(expr, nodes.CondExpr) and self._is_run_dependent(expr.test):
             taken = expr.expr1 if self._is_true(expr.test) else expr.expr2
             return self._read_expression(taken) if taken is not None else []
@@ -195,6 +210,7 @@ class _Reader:
         if call.dyn_args or call.dyn_kwargs or len(call.args) > len(parameters) or given.keys() != {*parameters}:
             raise _Unread
         names = {name: self._read_expression(value) for name, value in given.items()}
+        self._count_steps()
         inner = replace(self, names=names, asking=ASKING | names.keys())
         return list(inner.read_pieces(macro.body))
 
