@@ -7,6 +7,7 @@ them. A request that cannot be read is answered, as an editor waits for it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,6 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from planproof.lsp import answers
 from planproof.lsp.workspace import CannotCompile, Placed, Workspace, compile_files, has_dbt
-from planproof.project.garbage import freeze_new_objects
 from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST, ProjectError
 from planproof.regular import read_regular, real_path
@@ -139,9 +139,11 @@ class Server(LanguageServer):
         return question(*given)
 
     def _load(self) -> None:
-        """Reads the last compile. Looking at its objects for garbage would delay answers."""
-        with freeze_new_objects():
-            self.models.load()
+        """Reads the last compile, and keeps its objects out of later collections, which would delay answers."""
+        gc.unfreeze()
+        self.models.load()
+        gc.collect()
+        gc.freeze()
 
     def _compile_time(self) -> float:
         location = self.models.location

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planproof.judge.draft import TOO_LARGE
 from planproof.project import Cache, ProjectNode
 from planproof.project.finished import Earlier
-from planproof.project.garbage import freeze_old_objects, reduce_collections
+from planproof.project.garbage import reduce_collections
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
 from planproof.project.remembered import JudgedNode, JudgementCache
@@ -186,7 +186,7 @@ class Schedule:
     def reports(self) -> dict[str, Report]:
         """The models' reports, what a model reads before it. Raises `ProjectError`."""
         try:
-            with reduce_collections(), freeze_old_objects():
+            with reduce_collections():
                 self._run()
         except Unportable:
             self._judge_in_turn()
