@@ -170,6 +170,7 @@ LOSING = [
     ("map<string,int>", "select transform_values(map(k, n), (k, s) -> cast(s as int)) as v from {db}.texts"),
     ("map<string,int>", "select map_zip_with(map(k, n), map(k, id), (k, s, i) -> int(s) + i) as v from {db}.texts"),
     ("int", "select aggregate(array(n, '1'), 0, (sum, x) -> sum + coalesce(cast(x as int), 0)) as v from {db}.texts"),
+    ("array<int>", "select filter(transform(array(n), x -> int(x)), y -> y is null or y > 3) as v from {db}.texts"),
     ("int", "select reduce(array(big), 0L, (`a b`, x) -> `a b` + x, a -> cast(a as int)) as v from {db}.wide"),
     (
         "array<array<int>>",
@@ -249,6 +250,13 @@ HEALTHY = [
     ("array<string>", "select filter(array(n), (x, i) -> cast(x as int) > i) as v from {db}.texts"),
     ("map<string,string>", "select map_filter(map(k, n), (k, s) -> cast(s as int) > 1) as v from {db}.texts"),
     ("int", "select element_at(transform(array(big, 5L), e -> int(e)), 2) as v from {db}.wide"),
+    ("array<int>", "select filter(transform(array(n), x -> cast(x as int)), y -> y is not null) as v from {db}.texts"),
+    ("array<int>", "select array_compact(transform(array(n, k), (x, i) -> int(x) + i)) as v from {db}.texts"),
+    (
+        "array<struct<a:int>>",
+        "select v from (select id, filter(transform(array(n), x -> struct(int(x) as a)), s -> s.a > 0) as v "
+        "from {db}.texts)",
+    ),
 ]
 
 

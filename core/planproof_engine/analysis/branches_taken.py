@@ -20,7 +20,7 @@ def narrow_condition(path: Sequence[q.Node], text: str, condition: str, *, null:
     for at in range(len(path) - 1, 0, -1):
         parent, child = path[at - 1], path[at]
         if isinstance(parent, q.Lambda):
-            inner = _conjoin([*found, f"({condition})"])
+            inner = _conjoin([*found, f"({condition})", *list_kept_conditions(path[:at], text)])
             look = _look_at_each(path[at - 2], parent, text, inner) if at > 1 else None
             if look is None:
                 return None
@@ -28,6 +28,33 @@ def narrow_condition(path: Sequence[q.Node], text: str, condition: str, *, null:
         else:
             found = [*(f"({one})" for one in _list_conditions(parent, child, text, null)), *found]
     return _conjoin([*found, f"({condition})"]) if found else condition
+
+
+def list_kept_conditions(path: Sequence[q.Node], text: str) -> list[str]:
+    """The conditions that what the lambda at a path's end gives stays in the array: `filter(transform(..), ..)` drops
+    elements as WHERE drops rows. They are about the values that the lambda is called with."""
+    function, found = path[-1], list[str]()
+    if not isinstance(function, q.Lambda) or len(path) < 2 or not _is_call(path[-2], "transform"):
+        return found
+    for at in range(len(path) - 2, 0, -1):
+        call, child = path[at - 1], path[at]
+        if not isinstance(call, q.Call) or call.arguments[0] is not child:
+            break
+        if _is_call(call, "array_compact"):
+            found.append(f"({_text(function.body, text)}) IS NOT NULL")
+        elif _is_call(call, "filter") and _takes_elements(call.arguments[-1]):
+            found.append(f"exists(array({_text(function.body, text)}), {_text(call.arguments[1], text)})")
+        else:
+            break
+    return found
+
+
+def _is_call(node: q.Node, name: str) -> bool:
+    return isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() == name
+
+
+def _takes_elements(function: q.Node) -> bool:
+    return isinstance(function, q.Lambda) and len(function.parameters) == 1
 
 
 def _conjoin(conditions: Sequence[str]) -> str:

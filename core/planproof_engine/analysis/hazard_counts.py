@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from planproof_engine.analysis.branches_taken import narrow_condition
+from planproof_engine.analysis.branches_taken import list_kept_conditions, narrow_condition
 from planproof_engine.expr import Span
 from planproof_engine.hazards.suspicion import Count
 from planproof_engine.sql import nodes as q
@@ -173,7 +173,9 @@ def _count_in_block(path: list[q.Node], text: str, count: Count, prefix: str) ->
     body = next((i for i in range(len(path) - 1, at, -1) if isinstance(path[i - 1], q.Lambda)), None)
     if found is None or body is None:
         return found
-    return found._replace(value=None, inside=narrow_condition(path[body:], text, condition, null=count.null))
+    inside = narrow_condition(path[body:], text, condition, null=count.null)
+    kept = "".join(f" AND {one}" for one in list_kept_conditions(path[:body], text))
+    return found._replace(value=None, inside=f"({inside}){kept}" if inside is not None and kept else inside)
 
 
 def _find_operand(node: q.Node) -> q.Node | None:
