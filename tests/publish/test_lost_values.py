@@ -171,6 +171,7 @@ LOSING = [
     ("map<string,int>", "select map_zip_with(map(k, n), map(k, id), (k, s, i) -> int(s) + i) as v from {db}.texts"),
     ("int", "select aggregate(array(n, '1'), 0, (sum, x) -> sum + coalesce(cast(x as int), 0)) as v from {db}.texts"),
     ("array<int>", "select filter(transform(array(n), x -> int(x)), y -> y is null or y > 3) as v from {db}.texts"),
+    ("array<int>", "select filter(transform(array(n), id -> int(id)), y -> y is null and id = 2) as v from {db}.texts"),
     ("int", "select reduce(array(big), 0L, (`a b`, x) -> `a b` + x, a -> cast(a as int)) as v from {db}.wide"),
     (
         "array<array<int>>",

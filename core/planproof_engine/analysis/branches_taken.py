@@ -42,7 +42,7 @@ def list_kept_conditions(path: Sequence[q.Node], text: str) -> list[str]:
             break
         if _is_call(call, "array_compact"):
             found.append(f"({_text(function.body, text)}) IS NOT NULL")
-        elif _is_call(call, "filter") and _takes_elements(call.arguments[-1]):
+        elif _is_call(call, "filter") and _is_free_of(call.arguments[-1], function):
             found.append(f"exists(array({_text(function.body, text)}), {_text(call.arguments[1], text)})")
         else:
             break
@@ -53,8 +53,14 @@ def _is_call(node: q.Node, name: str) -> bool:
     return isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() == name
 
 
-def _takes_elements(function: q.Node) -> bool:
-    return isinstance(function, q.Lambda) and len(function.parameters) == 1
+def _is_free_of(condition: q.Node, function: q.Lambda) -> bool:
+    """Whether a lambda looks at an element alone, and means the same within another one: it names no column as that one
+    names a parameter."""
+    if not isinstance(condition, q.Lambda) or len(condition.parameters) != 1:
+        return False
+    named = {column.parts[0].text.lower() for column in condition.body.find_all(q.Column)}
+    names = {one.text.lower() for one in function.parameters} - {condition.parameters[0].text.lower()}
+    return names.isdisjoint(named)
 
 
 def _conjoin(conditions: Sequence[str]) -> str:
