@@ -96,8 +96,8 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
         _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
         frozenset(
-            (read.get(parts_of(parent.relation), ""), name.lower())
-            for parent in project.stored_parents(node)
+            (read.get(parts_of(parent.relation), parent.relation), name.lower())
+            for parent in (node, *project.stored_parents(node))
             for name in project.tested_unique.get(parent.unique_id, ())
         ),
     )

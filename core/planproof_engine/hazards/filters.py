@@ -8,7 +8,8 @@ from planproof_engine import types as dt
 from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
-from planproof_engine.ground import record
+from planproof_engine.ground import evolve, record
+from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
 
@@ -19,10 +20,12 @@ class Differs(Exception):
 
 @record(frozen=True, slots=True)
 class Delta:
-    """One condition that the later run adds, and the nodes over it, from the root down."""
+    """One condition that the later run adds, and the nodes over it, from the root down. `fills_empty`: every row passes
+    where the own table is empty."""
 
     condition: x.Expr
     over: tuple[p.Plan, ...]
+    fills_empty: bool = False
 
 
 def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
@@ -35,7 +38,49 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
         return bounds.get(expr.id, expr) if isinstance(expr, x.Column) else expr
 
     found = _find_added(first, later, (), own, bounds)
-    return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+    placed = [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+    return [_compare_days(_drop_ways_of_empty(d, own)) for d in placed]
+
+
+def _compare_days(delta: Delta) -> Delta:
+    """`datediff(a, b) > 0` as a comparison of the two days."""
+    asked = delta.condition
+    if not isinstance(asked, x.Call) or asked.function.name not in (">", ">=") or len(asked.args) != 2:
+        return delta
+    days, none = asked.args
+    if not isinstance(days, x.Call) or days.function.name != "datediff":
+        return delta
+    if not isinstance(none, x.Literal) or none.value != 0:
+        return delta
+    args = [evolve(one, written=True) if isinstance(one, x.Cast) else one for one in days.args]
+    return evolve(delta, condition=evolve(asked, args=tuple(args)))
+
+
+def _drop_ways_of_empty(delta: Delta, own: str) -> Delta:
+    """`a OR NOT EXISTS (own table)` as `a`, which says what passes where the table has rows."""
+    ways = list(alternatives(delta.condition))
+    others = [way for way in ways if not _asks_for_empty(way, own)]
+    return Delta(others[0], delta.over, True) if len(others) == 1 < len(ways) else delta
+
+
+def _asks_for_empty(condition: x.Expr, own: str) -> bool:
+    """Whether it holds where the own table has no rows: NOT EXISTS, `max(..) IS NULL`, `count(*) = 0`."""
+    if not isinstance(condition, x.Call) or not condition.args:
+        return False
+    name, asked, others = condition.function.name, drop_casts(condition.args[0]), condition.args[1:]
+    if name == "not" and isinstance(asked, x.Exists):
+        return reads(asked.plan, own) and not reads_outside(asked.plan)
+    if not isinstance(asked, x.ScalarSubquery) or not reads(asked.plan, own):
+        return False
+    made = Definitions(asked.plan).of(asked.plan.output[0])
+    is_none = [isinstance(one, x.Literal) and one.value == 0 for one in map(drop_casts, others)]
+    is_count = isinstance(made, x.Call) and made.function.name == "count"
+    return (name == "isnull" and is_greatest(made)) or (name == "=" and is_count and is_none == [True])
+
+
+def reads_outside(plan: p.Plan) -> bool:
+    """Whether a subquery reads a column of the query around it."""
+    return any(isinstance(e, x.Outer) for n in plan.walk() for top in n.expressions for e in top.walk())
 
 
 def _find_added(
@@ -61,6 +106,9 @@ def _find_added(
     elif isinstance(later, p.Join) and not reads(first, own) and _joins_itself(later, own):
         yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
         yield from _find_added(first, later.left, over, own, bounds)
+    elif isinstance(later, p.Join) and not reads(first, own) and (keys := _find_known_keys(later, own)) is not None:
+        yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
+        yield from _find_added(first, later.children[1 - later.children.index(keys)], over, own, bounds)
     elif type(first) is not type(later) or _own_values(first) != _own_values(later):
         raise Differs("its two texts differ in more than filters")
     else:
@@ -115,6 +163,13 @@ def reads(plan: p.Plan, relation: str) -> bool:
 
 def _joins_itself(join: p.Join, own: str) -> bool:
     return join.kind in (p.LEFT, p.LEFT_ANTI) and reads(join.right, own)
+
+
+def _find_known_keys(join: p.Join, own: str) -> p.Plan | None:
+    """The side of an inner join that reads the own table alone: its rows are those that the join keeps."""
+    is_inner = join.kind in (p.INNER, p.LEFT_SEMI)
+    scans = {side: [n for n in side.walk() if isinstance(n, p.Scan)] for side in join.children} if is_inner else {}
+    return next((s for s, read in scans.items() if read and all(n.relation == own for n in read)), None)
 
 
 def _find_bound(join: p.Plan, own: str) -> p.Plan | None:

@@ -133,16 +133,29 @@ class Increment:
 
     def list_read(self, expr: x.Expr) -> list[x.Column]:
         """The stored columns of which an expression is made, each once."""
-        waiting, seen, found = [expr], set[int](), list[x.Column]()
+        return [made for made in self.list_made(expr) if isinstance(made, x.Column)]
+
+    def list_made(self, expr: x.Expr) -> list[x.Expr]:
+        """All of which an expression is made, down to stored columns, each once."""
+        waiting, seen, found = [expr], set[int](), list[x.Expr]()
         while waiting:
             made = self.definitions.of(waiting.pop())
             if id(made) not in seen:
                 seen.add(id(made))
-                if isinstance(made, x.Column):
-                    found.append(made)
-                else:
-                    waiting += made.children
+                found.append(made)
+                waiting += () if isinstance(made, x.Column) else made.children
         return found
+
+    def compares_with_now(self, made: x.Expr) -> bool:
+        """Whether it is a comparison or a number of a row's value and the time of the run."""
+        if not isinstance(made, x.Call) or made.function.traits.hands_on(len(made.args)):
+            return False
+        is_told = made.type == dt.BOOLEAN or dt.is_numeric(made.type) or isinstance(made.type, dt.Interval)
+        sides = [(self._is_of_now(arg), bool(self.list_read(arg))) for arg in made.args]
+        return is_told and any(now for now, _ in sides) and any(row and not now for now, row in sides)
+
+    def _is_of_now(self, expr: x.Expr) -> bool:
+        return any(map(filters.is_now, self.list_made(expr)))
 
     def agree(self, some: Sequence[x.Expr], others: Sequence[x.Expr]) -> bool:
         """Whether two lists tell the same rows apart, as far as what they are made of says: a hash is as good as its

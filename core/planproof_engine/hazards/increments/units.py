@@ -19,6 +19,7 @@ PARTS = ("year", "month", "day", "hour")
 _SPELLED = {"mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day"}
 _PATTERNS = {"yyyyMMddHH": "hour", "yyyyMMdd": "day", "yyyyMM": "month", "yyyy": "year"}
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):00:00(?:\.0*)?(?:Z|[+-]00:00)?)?")
+_DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?")
 _HOUR = 3_600_000_000
 """In microseconds, as an interval's value is."""
 
@@ -60,6 +61,13 @@ def is_text_out_of_order(expr: x.Expr) -> bool:
     if not isinstance(expr, x.Call) or expr.function.name != "date_format" or not isinstance(expr.args[-1], x.Literal):
         return False
     return re.match(r"[^a-zA-Z]*[dML]", str(expr.args[-1].value)) is not None
+
+
+def is_day_in_digits(expr: x.Expr) -> bool:
+    """Whether it is a constant day or month without a sign between, such as 20240131: what is compared with it is one,
+    too."""
+    value = expr.value if isinstance(expr, x.Literal) else None
+    return isinstance(value, (str, int)) and _DIGITS.fullmatch(str(value)) is not None
 
 
 def find_part(expr: x.Expr) -> tuple[str, x.Expr] | None:

@@ -56,11 +56,11 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
     greatest = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
     kept = null = False
     stored: list[x.Expr] = []
-    if len(greatest) == 1:
-        kept = (
-            filters.is_kept(bound, query) and filters.is_kept(made, greatest[0]) and greatest[0].function.name == "max"
-        )
+    if len({filters.shape(e) for e in greatest}) == 1:
+        kept = filters.is_kept(bound, query) and _is_kept_of_all(made, greatest) and greatest[0].function.name == "max"
+        kept = kept and not any(map(chooses_earlier_than_now, (*bound.walk(), *made.walk())))
         null = filters.is_strict(bound, query) and filters.is_strict(made, greatest[0])
+        null = null and not any(d.fills_empty for d in inc.deltas if d.condition is condition)
         column = behind.of(filters.drop_casts(greatest[0].args[0]))
         stored = inc.list_stored(column.name) if isinstance(column, x.Column) else []
     nodes = list(query.plan.walk())
@@ -79,6 +79,28 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         kept and any(_is_shifted(inc, row, inc.definitions.of(made)) for made in stored),
         {units.moves_ahead(e) for e in (*bound.walk(), *made.walk()) if isinstance(e, x.Call)} - {None} == {True},
     )
+
+
+def _is_kept_of_all(made: x.Expr, greatest: list[x.Call]) -> bool:
+    """Whether it is the greatest value, which stands there once, or again where it is asked whether it is NULL."""
+    if len(greatest) == 1 or any(made is one for one in greatest):
+        return filters.is_kept(made, greatest[0]) or len(greatest) > 1
+    if isinstance(made, (x.Cast, x.Alias)):
+        return filters.is_kept(made, made.child) and _is_kept_of_all(made.child, greatest)
+    if not isinstance(made, x.Call) or len(made.args) != 3 or not made.function.traits.conditional:
+        return False
+    asked, *branches = made.args  # IF, CASE of one WHEN, NVL2
+    name = asked.function.name if isinstance(asked, x.Call) else ""
+    is_asked = any(e is one for e in (asked, *asked.children) for one in greatest)
+    given, other = branches if name == "isnotnull" or not asked.children or asked in greatest else branches[::-1]
+    is_told = is_asked and (name in ("isnull", "isnotnull") or asked in greatest)
+    return is_told and _is_kept_of_all(given, greatest) and not any(e in greatest for e in other.walk())
+
+
+def chooses_earlier_than_now(expr: x.Expr) -> bool:
+    """Whether it is the least of some times, the run's own among them."""
+    is_least = isinstance(expr, x.Call) and expr.function.name == "least"
+    return is_least and any(filters.is_now(e) for e in expr.walk())
 
 
 def _falls_back_on_now(expr: x.Expr) -> bool:
