@@ -254,7 +254,7 @@ def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
     """Whether an expression is the inner one, but for NULL and its type."""
     if expr is inner:
         return True
-    if isinstance(expr, x.Cast) and _loses(expr.child.type, expr.type):
+    if isinstance(expr, x.Cast) and loses(expr.child.type, expr.type):
         return False
     if isinstance(expr, (x.Cast, x.Alias)):
         return is_kept(expr.child, inner)
@@ -262,20 +262,11 @@ def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
     return isinstance(expr, x.Call) and any(is_kept(expr.args[place], inner) for place in handed)
 
 
-def _loses(given: dt.DataType, wanted: dt.DataType) -> bool:
+def loses(given: dt.DataType, wanted: dt.DataType) -> bool:
     """Whether a cast cuts a part of the value off: the hours of a time, the fraction of a number."""
     is_time = given in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
     is_fraction = given in (dt.DOUBLE, dt.FLOAT) or (isinstance(given, dt.Decimal) and given.scale > 0)
     return (is_time and wanted == dt.DATE) or ((is_time or is_fraction) and dt.is_integral(wanted))
-
-
-def is_strict(expr: x.Expr, inner: x.Expr) -> bool:
-    """Whether an expression is NULL where the inner one is."""
-    if expr is inner:
-        return True
-    if isinstance(expr, (x.Cast, x.Alias)):
-        return is_strict(expr.child, inner)
-    return isinstance(expr, x.Call) and expr.function.null_intolerant and any(is_strict(a, inner) for a in expr.args)
 
 
 def is_cut(expr: x.Expr) -> bool:

@@ -19,6 +19,8 @@ from planproof_engine.logical import nodes as p
 
 EQUALS = ("=", "<=>")
 LOWER, UPPER = (">", ">="), ("<", "<=")
+_DENIED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+"""What a comparison is under NOT."""
 
 
 @record(frozen=True, slots=True)
@@ -192,6 +194,8 @@ class Increment:
         """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
         number, as what forty columns are made of by twos would be no text that a machine holds."""
         made = self.definitions.of(expr)
+        while isinstance(made, x.Cast) and not made.written and not filters.loses(made.child.type, made.type):
+            made = self.definitions.of(made.child)
         if id(made) not in self._known:
             form = self._describe(made)
             self._known[id(made)] = made, self._numbers.setdefault(form, f"${len(self._numbers)}")
@@ -200,8 +204,6 @@ class Increment:
     def _describe(self, made: x.Expr) -> str:
         if isinstance(made, x.Column):
             return f"#{made.id}"
-        if isinstance(made, x.Cast) and not made.written:
-            return self.text(made.child)
         if isinstance(made, (x.Cast, x.Call)) and made.type == dt.DATE and len(made.children) == 1:
             return f"date({self.text(made.children[0])})"
         if isinstance(made, x.Literal):
@@ -226,9 +228,17 @@ def list_pairs(join: p.Join) -> list[tuple[x.Expr, ...]]:
 
 def find_sides(condition: x.Expr, operators: Sequence[str] = LOWER) -> tuple[str, x.Expr, x.Expr] | None:
     """The operator, the rows' own side, and the bound; None for another condition. BETWEEN is `>=`."""
+    if isinstance(condition, x.Call) and condition.function.name == "not":
+        inner = condition.args[0]
+        name = _DENIED.get(inner.function.name) if isinstance(inner, x.Call) else None
+        return _find_sides_of(name, inner.children, operators) if name is not None else None
     if not isinstance(condition, x.Call) or len(condition.args) < 2:
         return None
-    name, (left, right, *_) = condition.function.name, condition.args
+    return _find_sides_of(condition.function.name, condition.args, operators)
+
+
+def _find_sides_of(name: str, args: Sequence[x.Expr], operators: Sequence[str]) -> tuple[str, x.Expr, x.Expr] | None:
+    left, right, *_ = args
     if name == "between":
         name = ">="
     elif not filters.is_of_rows(left) and filters.is_of_rows(right):

@@ -24,6 +24,7 @@ _OPERATION = re.compile(r"op|action|change|cdc|type|kind|flag|stat", re.IGNORECA
 _EVENT = re.compile(r"event|name", re.IGNORECASE)
 """What a column is called that says what happened: a row of it changes no more, though it is of a removal."""
 
+_NEVER = "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
 _TIMES = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 """What says when something was loaded."""
 
@@ -43,6 +44,8 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     if any(_compares_null_hash(inc, way, ways) for way in ways):
         said = "a hash is NULL where a value that it is made of is NULL, and such a change is missed"
         yield inc.make_suspicion("PP142", delta, said)
+    if len(ways) > 1 and all(_is_never(inc, way) for way in ways):
+        yield inc.make_suspicion("PP142", delta, _NEVER)
     sides = find_sides(condition)
     if sides is None and not (isinstance(condition, x.Call) and condition.function.name in ("=", "in")):
         return
@@ -57,6 +60,12 @@ def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     watermark = find_watermark(inc, condition)
     for said in _list_faults(inc, row, bound, watermark) if watermark is not None else ():
         yield inc.make_suspicion("PP142", delta, said)
+
+
+def _is_never(inc: Increment, condition: x.Expr) -> bool:
+    """Whether no row passes where the own table is empty."""
+    watermark = find_watermark(inc, condition)
+    return watermark is not None and watermark.is_null_over_nothing
 
 
 def _compares_null_hash(inc: Increment, condition: x.Expr, ways: list[x.Expr]) -> bool:
@@ -78,7 +87,7 @@ def _list_faults(inc: Increment, row: x.Expr, bound: x.Expr, watermark: Watermar
     if watermark.is_of_another_side:
         yield "it compares with the greatest value of the rows that another side of the UNION stores"
     if watermark.is_null_over_nothing:
-        yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
+        yield _NEVER
     if watermark.is_now_over_nothing:
         yield "if the table is empty, it compares with the time of the run, and no run reads what is older"
     made = inc.definitions.of(filters.drop_casts(row))

@@ -120,6 +120,20 @@ def list_beginnings(expr: x.Expr, behind: _Behind) -> frozenset[str]:
     return found | (WITHIN["day"] if expr.type == dt.DATE else frozenset())
 
 
+def list_ends(expr: x.Expr, behind: _Behind) -> frozenset[str]:
+    """The units of which each value, a day, is the last: the day before a beginning, the end of a month."""
+    expr = behind(expr)
+    if isinstance(expr, (x.Cast, x.Alias)):
+        return list_ends(expr.child, behind)
+    if not isinstance(expr, x.Call):
+        return frozenset()
+    if expr.function.name == "last_day":
+        return WITHIN["month"]
+    by = {"date_sub": 1, "date_add": -1}.get(expr.function.name)
+    is_day_before = by is not None and _find_number(expr.args[1]) == by
+    return list_beginnings(expr.args[0], behind) if is_day_before else frozenset()
+
+
 def _list_of_call(call: x.Call, behind: _Behind) -> frozenset[str]:
     handed = call.function.traits.hands_on(len(call.args))
     if handed:
@@ -162,7 +176,9 @@ _OF_CALLS: dict[str, Callable[[x.Call, _Behind], frozenset[str]]] = {
     "timestampadd": _list_of_added,
     "datetime_add": _list_of_added,
     "datetime_sub": _list_of_added,
+    "timestamp_add_interval": _list_of_added,
     "timestamp_add_ym_interval": _list_of_added,
+    "date_add_ym_interval": _list_of_added,
     "+": _list_of_added,
     "-": _list_of_added,
     "to_timestamp": _list_of_text,

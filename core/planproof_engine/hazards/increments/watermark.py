@@ -7,6 +7,7 @@ from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.empty import is_null_over_nothing
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
 from planproof_engine.logical import nodes as p
 
@@ -53,15 +54,15 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
     query, row = read[0], filters.drop_casts(row)
     behind = Definitions(query.plan)
     made = behind.of(query.plan.output[0])
-    greatest = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
-    kept = null = False
+    greatest = _list_greatest(made, query.plan)
+    null = is_null_over_nothing(bound, inc.written.relation)
+    kept = False
     stored: list[x.Expr] = []
     if len({filters.shape(e) for e in greatest}) == 1:
-        kept = filters.is_kept(bound, query) and _is_kept_of_all(made, greatest) and greatest[0].function.name == "max"
+        kept = filters.is_kept(bound, query) and not _is_least(greatest[0])
+        kept = kept and _is_kept_of_all(made, _cut_alike(inc, row, made, greatest))
         kept = kept and not any(map(chooses_earlier_than_now, (*bound.walk(), *made.walk())))
-        null = filters.is_strict(bound, query) and filters.is_strict(made, greatest[0])
-        null = null and not any(d.fills_empty for d in inc.deltas if d.condition is condition)
-        column = behind.of(filters.drop_casts(greatest[0].args[0]))
+        column = behind.of(filters.drop_casts(greatest[0].args[0] if isinstance(greatest[0], x.Call) else greatest[0]))
         stored = inc.list_stored(column.name) if isinstance(column, x.Column) else []
     nodes = list(query.plan.walk())
     conditions = [c for n in nodes if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
@@ -69,7 +70,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         row,
         operator == ">",
         kept and not _is_part(inc, row, stored),
-        null,
+        null and not any(d.fills_empty for d in inc.deltas if d.condition is condition),
         any(map(_falls_back_on_now, (*bound.walk(), *made.walk()))),
         inc.texts(stored) == {inc.text(row)},
         _is_of_another(inc, row, stored),
@@ -81,7 +82,33 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
     )
 
 
-def _is_kept_of_all(made: x.Expr, greatest: list[x.Call]) -> bool:
+def _list_greatest(made: x.Expr, plan: p.Plan) -> list[x.Expr]:
+    """The greatest values of which a query makes its own: `max`, or the first row by ORDER BY .. DESC LIMIT 1."""
+    found: list[x.Expr] = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
+    nodes = list(plan.walk())
+    limits = [n for n in nodes if isinstance(n, p.Limit)]
+    orders = [n.keys[0] for n in nodes if isinstance(n, p.Ordered) and n.keys]
+    is_first = len(limits) == len(orders) == 1 and [getattr(a, "value", None) for a in limits[0].arguments] == [1]
+    if found or not is_first or orders[0].ascending:
+        return found
+    behind = Definitions(plan)
+    by = behind.of(filters.drop_casts(orders[0].child))
+    return [e for e in made.walk() if isinstance(e, x.Column) and e == by]
+
+
+def _is_least(greatest: x.Expr) -> bool:
+    return isinstance(greatest, x.Call) and greatest.function.name == "min"
+
+
+def _cut_alike(inc: Increment, row: x.Expr, made: x.Expr, greatest: list[x.Expr]) -> list[x.Expr]:
+    """The greatest values; where the row is a day, and the day of each is taken, those days."""
+    cut = units.find_cut(inc.definitions.of(row))
+    cuts = ((e, units.find_cut(e)) for e in made.walk() if cut is not None)
+    alike = [(e, found[1]) for e, found in cuts if found is not None and cut is not None and found[0] == cut[0]]
+    return [e for e, time in alike if any(filters.drop_casts(time) is one for one in greatest)] or greatest
+
+
+def _is_kept_of_all(made: x.Expr, greatest: list[x.Expr]) -> bool:
     """Whether it is the greatest value, which stands there once, or again where it is asked whether it is NULL."""
     if len(greatest) == 1 or any(made is one for one in greatest):
         return filters.is_kept(made, greatest[0]) or len(greatest) > 1
