@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planproof.project.both_texts import find_both_texts
+from planproof.project.cache import Cache
+from planproof.project.check import check_project
 from planproof.project.manifest import read_project
 
 SOURCES = {"raw.events": {"id": "bigint", "day": "date"}}
@@ -72,3 +75,43 @@ def test_the_cte_of_an_ephemeral_model_has_a_name(dbt_manifest: Any) -> None:
     both = [first, first.replace("named\n", f"named\n{added}")]
     wanted = [" ".join(text.split()) for text in both]
     assert [find(dbt_manifest, template, text, **keys) for text in both] == [wanted, wanted]
+
+
+def test_what_a_kept_report_depends_on(dbt_manifest: Any, tmp_path: Path) -> None:
+    """A macro that the other text calls, a test of a key, and whether a parent reads anything."""
+    calendar = "select explode(sequence(date'2020-01-01', date'2030-01-01')) as day"
+    joined = "select e.id, c.day from raw.events e join shop.calendar c on c.day = e.day"
+    template = joined.replace("raw.events", "{{ source('raw', 'events') }}").replace(
+        "shop.calendar", "{{ ref('calendar') }}"
+    )
+    added = "{% if is_incremental() %}where e.day >= {{ mark('e.day') }}{% endif %}"
+    config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": "id"}
+    models = {
+        "calendar": {"sql": calendar},
+        "m": {
+            "sql": joined,
+            "raw_code": f"{template} {added}",
+            "config": config,
+            "parents": ["raw.events", "calendar"],
+        },
+    }
+    macros = {"macro.shop.mark": {"macro_sql": "{% macro mark(col) %}(select max(day) from {{ this }}){% endmacro %}"}}
+
+    def find_codes() -> set[str]:
+        found = []
+        for cache in (Cache(tmp_path / "cache.sqlite"), None):
+            project = read_project({**dbt_manifest(models, sources=SOURCES), "macros": macros})
+            found.append(
+                {f.code for r in check_project(project, cache=cache) for f in r.findings if f.code.startswith("PP14")}
+            )
+        assert found[0] == found[1]
+        return found[0]
+
+    assert find_codes() == find_codes() == {"PP142"}
+    floor = "coalesce(max(day), date'1900-01-01')"
+    macros["macro.shop.mark"]["macro_sql"] = (
+        f"{{% macro mark(c) %}}(select {floor} from {{{{ this }}}}){{% endmacro %}}"
+    )
+    assert find_codes() == set()
+    models["calendar"] = {"sql": f"{calendar} from raw.events limit 1", "parents": ["raw.events"]}
+    assert find_codes() == {"PP144"}

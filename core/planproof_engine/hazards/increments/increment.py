@@ -28,7 +28,7 @@ class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
     that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. A merge
     matches rows by `predicates`, too. `text` is the SQL of the later run, from which messages quote. `unique` are
-    columns, by relation and name, that tell its rows apart."""
+    columns, by relation and name, that tell its rows apart, `keys` those of others."""
 
     relation: str
     strategy: str
@@ -39,6 +39,7 @@ class Written:
     predicates: tuple[str, ...] = ()
     text: str = ""
     unique: frozenset[tuple[str, str]] = frozenset()
+    keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

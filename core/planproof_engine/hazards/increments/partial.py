@@ -103,11 +103,20 @@ def suspect_aged(inc: Increment) -> Iterator[Suspicion]:
     """What compares a row with the time of the run: stored rows keep what it was when they were written."""
     if not inc.deltas or (not inc.written.partition_by and inc.written.strategy == "insert_overwrite"):
         return
+    if _is_of_days(inc):
+        return
     for column in inc.later.output:
         if any(map(inc.compares_with_now, _list_computed(inc, column))):
             said = "is made of the time of the run, and rows already stored keep what it was before"
             message = f"{column.name} {said}; a full refresh would build another table"
             yield Suspicion(make_warning("PP141", column.name, None, None, message))
+
+
+def _is_of_days(inc: Increment) -> bool:
+    """Whether each run writes the state of its own day, which it notes."""
+    days = [c for c in inc.later.output if c.type == dt.DATE and filters.is_now(inc.definitions.of(c))]
+    names = {name.lower() for name in (*inc.written.partition_by, *inc.written.key)}
+    return any(inc.written.strategy == "append" or c.name.lower() in names for c in days)
 
 
 def _list_computed(inc: Increment, expr: x.Expr) -> Iterator[x.Expr]:

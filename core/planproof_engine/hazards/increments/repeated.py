@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planproof_engine import types as dt
@@ -12,6 +13,9 @@ from planproof_engine.hazards.increments.increment import Increment, list_pairs,
 from planproof_engine.hazards.increments.whole import is_unique, may_tell_rows
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
+
+_KEY = re.compile(r"(.+)_(?:id|key|sk|fk|uuid|guid)")
+"""What a column is called that names a row of something."""
 
 
 def suspect_repeats(inc: Increment) -> Iterator[Suspicion]:
@@ -88,10 +92,19 @@ def _describe_source(inc: Increment, key: x.Expr) -> str | None:
     stored = [c for one in inc.definitions.all_of(key) for c in inc.list_read(one)]
     if len(scans) < len(ends) or len(scans) != len(stored) or any(is_unique(inc, c) for c in stored):
         return None
-    tested = [name for relation, name in inc.written.unique if relation == scans[0].relation]
-    has_tested = all(any(relation == scan.relation for relation, _ in inc.written.unique) for scan in scans)
-    said = f"it is {min(tested, default='')} that tells rows of {scans[0].relation} apart: several rows share one key"
-    return said if has_tested else None
+    tested = [_find_tested(inc, scan, c) for scan, c in zip(scans, stored)]
+    if None in tested or not all(c.name.lower() in inc.written.keys for c in stored):
+        return None
+    return f"it is {tested[0]} that tells rows of {scans[0].relation} apart: several rows share one key"
+
+
+def _find_tested(inc: Increment, scan: p.Scan, column: x.Column) -> str | None:
+    """What is tested to tell the rows apart in which the column, as its name says, is the key of something else."""
+    tested = sorted(name for relation, name in inc.written.unique if relation == scan.relation)
+    table = scan.relation.lower().replace("`", "").rsplit(".", 1)[-1].rsplit("__", 1)[-1].removesuffix("s")
+    stem, *others = (match[1] if (match := _KEY.fullmatch(name)) else None for name in (column.name.lower(), *tested))
+    is_other = stem is not None and stem not in others and not f"_{table}".endswith(f"_{stem}")
+    return tested[0] if tested and is_other and not f"_{stem}".endswith(f"_{table}") else None
 
 
 def _describe_join(inc: Increment, key: x.Expr) -> str | None:
@@ -108,9 +121,8 @@ def _describe_join(inc: Increment, key: x.Expr) -> str | None:
     joined = [one for one in map(filters.drop_casts, pairs[0]) if inc.definitions.find_source(one) is scan]
     if not isinstance(scan, p.Scan) or len(joined) != 1 or is_unique(inc, joined[0]):
         return None
-    tested = sorted(name for relation, name in inc.written.unique if relation == scan.relation)
-    said = f"several rows of {scan.relation}, which {tested[0]} tells apart, are joined to one" if tested else None
-    return said
+    tested = _find_tested(inc, scan, joined[0]) if isinstance(joined[0], x.Column) else None
+    return f"several rows of {scan.relation}, which {tested} tells apart, are joined to one" if tested else None
 
 
 def _describe_ties(inc: Increment, keys: list[x.Expr]) -> str | None:
