@@ -13,6 +13,8 @@ from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
 
+TIMES = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+
 
 class Differs(Exception):
     """Raised where two plans differ in more than filters."""
@@ -247,7 +249,7 @@ def is_greatest(expr: x.Expr) -> bool:
 
 def is_now(expr: x.Expr) -> bool:
     """Whether it is the time of the run."""
-    return isinstance(expr, x.Call) and not expr.args and expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+    return isinstance(expr, x.Call) and not expr.args and expr.type in TIMES
 
 
 def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
@@ -267,6 +269,17 @@ def loses(given: dt.DataType, wanted: dt.DataType) -> bool:
     is_time = given in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
     is_fraction = given in (dt.DOUBLE, dt.FLOAT) or (isinstance(given, dt.Decimal) and given.scale > 0)
     return (is_time and wanted == dt.DATE) or ((is_time or is_fraction) and dt.is_integral(wanted))
+
+
+def expand(expr: x.Expr, behind: Definitions, most: int = 100) -> x.Expr:
+    """An expression with what makes its columns in their place, for so many of them."""
+    left = iter(range(most))
+
+    def in_place(one: x.Expr) -> x.Expr:
+        made = behind.of(one) if isinstance(one, x.Column) else one
+        return one if made is one or next(left, None) is None else transform_up(made, in_place)
+
+    return transform_up(behind.of(expr), in_place)
 
 
 def is_cut(expr: x.Expr) -> bool:

@@ -34,7 +34,8 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     watermark = find_watermark(inc, delta.condition)
     beside = [find_watermark(inc, d.condition) for d in inc.deltas if d.over == delta.over]
     is_left_out = any(w is not None and w.leaves_out_stored for w in beside)
-    if watermark is not None and not watermark.is_of_another and not is_left_out:
+    is_unclear = watermark is not None and (watermark.is_of_another or (watermark.is_read_back and watermark.is_strict))
+    if watermark is not None and not is_unclear and not is_left_out:
         yield inc.make_suspicion("PP143", delta, "rows that the table already has are appended again")
     for other in _list_ways_around(inc, delta):
         said = f"rows with {print_as_written(other)} pass in every run, and are appended again"

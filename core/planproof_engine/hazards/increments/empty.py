@@ -25,7 +25,7 @@ def _gives_null(plan: p.Plan, own: str) -> bool:
         return False  # Another side may have rows.
     if _has_no_row(plan):
         return True
-    made = Definitions(plan).of(plan.output[0])
+    made = filters.expand(plan.output[0], Definitions(plan))
     return is_null_of(made, [e for e in made.walk() if isinstance(e, x.Call) and e.function.traits.null_over_nothing])
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import find_needed
@@ -25,8 +24,6 @@ _EVENT = re.compile(r"event|name", re.IGNORECASE)
 """What a column is called that says what happened: a row of it changes no more, though it is of a removal."""
 
 _NEVER = "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
-_TIMES = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
-"""What says when something was loaded."""
 
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -170,7 +167,7 @@ def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     conditions = [c for n in inc.later.walk() if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
     items = [i for n in inc.later.walk() if isinstance(n, (p.Project, p.Aggregate)) for i in n.items]
     values = [e for item in items for e in item.walk() if isinstance(e, x.ScalarSubquery)]
-    if changing := _list_changing(inc, [e.plan for e in values if e.type not in _TIMES]):
+    if changing := _list_changing(inc, [e.plan for e in values if e.type not in filters.TIMES]):
         said = f"what is taken of {changing} changes later, and the rows already stored do not"
         yield inc.make_suspicion("PP144", delta, said)
     asked = [c for c in conditions if all(c is not d.condition for d in inc.deltas)]

@@ -143,7 +143,7 @@ def _is_total(inc: Increment, expr: x.Expr, row: x.Expr) -> bool:
         return False
     nodes = list(expr.plan.walk())
     is_of_row = any(isinstance(e, x.Outer) for n in nodes for top in n.expressions for e in top.walk())
-    is_time = expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)  # When the rows were loaded is no total.
+    is_time = expr.type in filters.TIMES  # When the rows were loaded is no total.
     return not (is_of_row or is_time) and any(isinstance(n, p.Aggregate) for n in nodes)
 
 

@@ -21,7 +21,7 @@ class Watermark:
     table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
     stored rows; `is_of_some`: of those with one value of a column that others have, too; `is_of_another_side`: of those
     that another side of a union stores. `is_shifted`: the table stores `row` by another zone's clock. `is_ahead`: the
-    bound is the next value.
+    bound is the next value; `is_read_back`: it is a time that is made of a number or a text.
     """
 
     row: x.Expr
@@ -36,6 +36,7 @@ class Watermark:
     is_of_another_side: bool
     is_shifted: bool
     is_ahead: bool
+    is_read_back: bool
 
     @property
     def leaves_out_stored(self) -> bool:
@@ -53,7 +54,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         return None
     query, row = read[0], filters.drop_casts(row)
     behind = Definitions(query.plan)
-    made = behind.of(query.plan.output[0])
+    made = filters.expand(query.plan.output[0], behind)
     greatest = _list_greatest(made, query.plan)
     null = is_null_over_nothing(bound, inc.written.relation)
     kept = False
@@ -79,6 +80,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         any(_is_of_another_side(inc, row, c) for c in conditions),
         kept and any(_is_shifted(inc, row, inc.definitions.of(made)) for made in stored),
         {units.moves_ahead(e) for e in (*bound.walk(), *made.walk()) if isinstance(e, x.Call)} - {None} == {True},
+        row.type in filters.TIMES and bool(stored) and all(one.type not in filters.TIMES for one in stored),
     )
 
 
