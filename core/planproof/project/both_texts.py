@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -55,6 +56,8 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     """The two texts; None where one of them is not known, or where they are the same."""
     template, compiled = node.raw.get("raw_code"), node.sql
     if not isinstance(template, str) or compiled is None:
+        return None
+    if "is_incremental" not in template and not project.asking_macros:
         return None
     try:
         tree = parse_template(template)
@@ -118,11 +121,13 @@ def _list_macros(
         key = waiting.pop()
         if key not in seen and not is_built_in(key):
             seen.add(key)
-            called = project.macros.get(key) or {}
+            told = project.macros.get(key)
+            called = told if isinstance(told, Mapping) else {}
             waiting += list_called(called)
             package, _, name = key.partition(".")[2].partition(".")
             is_own = package == node.raw.get("package_name")
-            macro = _read_macro(called) if is_own or key in project.asking_macros else None
+            is_wanted = is_own or key in project.asking_macros
+            macro = _read_macro(str(called.get("macro_sql") or "")) if is_wanted else None
             if key in project.asking_macros and (macro is None or name in ASKING):
                 raise _Unread
             names = {f"{package}.{name}", *([name] if is_own else [])}
@@ -131,10 +136,11 @@ def _list_macros(
     return found, frozenset(asking)
 
 
-def _read_macro(called: Mapping[str, object]) -> nodes.Macro | None:
+@lru_cache(maxsize=512)
+def _read_macro(text: str) -> nodes.Macro | None:
     """A macro's definition; None where it does what is not read here."""
     try:
-        macro = parse_template(str(called.get("macro_sql") or "")).find(nodes.Macro)
+        macro = parse_template(text).find(nodes.Macro)
     except TemplateSyntaxError:
         return None
     return None if macro is None or any(n.name in _BEYOND for n in macro.find_all(nodes.Name)) else macro
