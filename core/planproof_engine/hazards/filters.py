@@ -62,22 +62,42 @@ def _drop_ways_of_empty(delta: Delta, own: str) -> Delta:
     """`a OR NOT EXISTS (own table)` as `a`, which says what passes where the table has rows."""
     ways = list(alternatives(delta.condition))
     others = [way for way in ways if not _asks_for_empty(way, own)]
-    return Delta(others[0], delta.over, True) if len(others) == 1 < len(ways) else delta
+    if len(others) != 1 or len(ways) == 1:
+        return delta
+    # Another value may be NULL in rows that are there.
+    marks = {shape(e) for e in others[0].walk() if isinstance(e, x.ScalarSubquery)}
+    nulls = [shape(drop_casts(way.children[0])) for way in ways if _is_null_test(way)]
+    return Delta(others[0], delta.over, True) if marks.issuperset(nulls) else delta
 
 
 def _asks_for_empty(condition: x.Expr, own: str) -> bool:
     """Whether it holds where the own table has no rows: NOT EXISTS, `max(..) IS NULL`, `count(*) = 0`."""
     if not isinstance(condition, x.Call) or not condition.args:
         return False
-    name, asked, others = condition.function.name, drop_casts(condition.args[0]), condition.args[1:]
-    if name == "not" and isinstance(asked, x.Exists):
-        return reads(asked.plan, own) and not reads_outside(asked.plan)
-    if not isinstance(asked, x.ScalarSubquery) or not reads(asked.plan, own):
+    asked, others = drop_casts(condition.args[0]), condition.args[1:]
+    if condition.function.name == "not" and isinstance(asked, x.Exists):
+        return _is_all_of(asked.plan, own, (p.Limit,))
+    if not isinstance(asked, x.ScalarSubquery) or not _is_all_of(asked.plan, own, (p.Aggregate,)):
         return False
     made = Definitions(asked.plan).of(asked.plan.output[0])
     is_none = [isinstance(one, x.Literal) and one.value == 0 for one in map(drop_casts, others)]
-    is_count = isinstance(made, x.Call) and made.function.name == "count"
-    return (name == "isnull" and is_greatest(made)) or (name == "=" and is_count and is_none == [True])
+    is_count = isinstance(made, x.Call) and made.function.name == "count" and all(_is_literal(a) for a in made.args)
+    is_equal = condition.function.name == "="
+    return (_is_null_test(condition) and is_greatest(made)) or (is_equal and is_count and is_none == [True])
+
+
+def _is_literal(expr: x.Expr) -> bool:
+    return isinstance(expr, x.Literal) and expr.value is not None
+
+
+def _is_null_test(condition: x.Expr) -> bool:
+    return isinstance(condition, x.Call) and condition.function.name == "isnull"
+
+
+def _is_all_of(plan: p.Plan, own: str, beside: tuple[type[p.Plan], ...]) -> bool:
+    """Whether a query is of all rows of the own table."""
+    nodes = list(plan.walk())
+    return reads(plan, own) and all(isinstance(n, (p.Scan, p.Project, p.Named, p.Ordered, *beside)) for n in nodes)
 
 
 def reads_outside(plan: p.Plan) -> bool:
