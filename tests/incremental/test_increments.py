@@ -18,6 +18,7 @@ from planproof_engine.finding import Finding
 MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
 REVIEWED = yaml.safe_load((Path(__file__).parent / "reviewed.yml").read_text("utf-8"))
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yml").read_text("utf-8"))
+PROMISED = yaml.safe_load((Path(__file__).parent / "promised.yml").read_text("utf-8"))
 CODES = ("PP140", "PP141", "PP142", "PP143", "PP144")
 EVENTS = {
     "id": "bigint",
@@ -143,11 +144,9 @@ def test_models_that_a_reader_wrote(judged: Any, later: bool) -> None:
     assert said == {name: [("PP145", "unproved")] for name in declared}
 
 
-@pytest.mark.parametrize("later", [False, True])
-def test_what_a_tested_key_tells_apart(judged: Any, later: bool) -> None:
-    """The group of such a key is one row of its source; a row of another source may share it with others."""
+def make_unique_tests() -> dict[str, Any]:
     tested = {"model.shop.users": "user_id", "source.shop.raw.events": "id"}
-    tests = {
+    return {
         f"test.shop.{column}": {
             "resource_type": "test",
             "name": column,
@@ -157,6 +156,12 @@ def test_what_a_tested_key_tells_apart(judged: Any, later: bool) -> None:
         }
         for parent, column in tested.items()
     }
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_a_tested_key_tells_apart(judged: Any, later: bool) -> None:
+    """The group of such a key is one row of its source; a row of another source may share it with others."""
+    tests = make_unique_tests()
     found = judged(REVIEWED["keyed_right"], later, **tests)
     assert {name: list(map(str, said)) for name, said in found.items() if said} == {}
     found = judged(REVIEWED["keyed_wrong"], later, **tests)
@@ -171,6 +176,30 @@ def test_models_that_were_written_after_the_rules(judged: Any, later: bool) -> N
     found = judged(HELD_OUT["wrong"], later)
     missed = [name for name, form in HELD_OUT["wrong"].items() if form["code"] not in {f.code for f in found[name]}]
     assert missed == [name for name, form in HELD_OUT["wrong"].items() if form.get("unseen")]
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("scope", ["", "keyed_"])
+def test_the_right_ones_of_each_category_that_the_page_names(judged: Any, scope: str, later: bool) -> None:
+    right = PROMISED[f"{scope}right"]
+    found = judged(right, later, **(make_unique_tests() if scope else {}))
+    alarms = {name: list(map(str, said)) for name, said in found.items() if any(f.code != "PP145" for f in said)}
+    assert alarms == {}
+    proved = {name for name, said in found.items() if any(f.verdict.value == "proved" for f in said)}
+    assert proved == {name for name, form in right.items() if form.get("proved")}
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("scope", ["", "keyed_"])
+def test_the_wrong_ones_of_each_category_that_the_page_names(judged: Any, scope: str, later: bool) -> None:
+    wrong = PROMISED[f"{scope}wrong"]
+    found = judged(wrong, later, **(make_unique_tests() if scope else {}))
+    missed = {n: list(map(str, found[n])) for n, form in wrong.items() if form["code"] not in codes_of(found[n])}
+    assert missed == {}
+
+
+def codes_of(found: list[Finding]) -> set[str]:
+    return {finding.code for finding in found}
 
 
 def test_columns_that_are_made_of_each_other_are_looked_at_once(judged: Any) -> None:

@@ -8,7 +8,9 @@ cannot be done for sure (a macro that asks the warehouse, a loop over what a que
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -55,13 +57,16 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     template, compiled = node.raw.get("raw_code"), node.sql
     if not isinstance(template, str) or compiled is None:
         return None
+    if "is_incremental" not in template and not project.asking_macros:
+        return None
     try:
-        macros = _list_asking_macros(project, node)
-        if "is_incremental" not in template and not macros:
-            return None
         tree = parse_template(template)
+        macros, asking = _list_macros(project, node, tree)
+        if "is_incremental" not in template and not asking:
+            return None
         relations, variables = _list_relations(project, node), _list_variables(project, node)
-        readers = (_Reader(relations, *variables, macros, is_later) for is_later in (False, True))
+        calls = ASKING | asking
+        readers = (_Reader(relations, *variables, macros, calls, is_later, asking=calls) for is_later in (False, True))
         first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
     except (_Unread, TemplateSyntaxError, RecursionError):
         return None
@@ -83,9 +88,15 @@ def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
     """By name, the relations that a template can name; a source by its source's name, too."""
     parents = [project.nodes[key] for key in node.parents]
     scopes = [f"{p.raw.get('source_name')}." if p.kind == "source" else "" for p in parents]
-    named = [(scope, p) for scope, p in zip(scopes, parents) if p.materialized != "ephemeral"]
-    found = {scope + p.name: str(p.raw.get("relation_name") or p.relation) for scope, p in named}
-    return {**found, "this": str(node.raw.get("relation_name") or node.relation)}
+    found = {scope + parent.name: _name_relation(parent) for scope, parent in zip(scopes, parents)}
+    return {**found, "this": _name_relation(node)}
+
+
+def _name_relation(node: ProjectNode) -> str:
+    """The name by which dbt writes a relation; an ephemeral model's is that of its CTE."""
+    if node.materialized == "ephemeral":
+        return f"__dbt__cte__{node.raw.get('alias') or node.name}"
+    return str(node.raw.get("relation_name") or node.relation)
 
 
 def _list_variables(project: Project, node: ProjectNode) -> tuple[dict[str, object], bool]:
@@ -96,36 +107,59 @@ def _list_variables(project: Project, node: ProjectNode) -> tuple[dict[str, obje
     return {**project.variables, **(scoped if isinstance(scoped, Mapping) else {})}, package == project.name
 
 
-def _list_asking_macros(project: Project, node: ProjectNode) -> dict[str, nodes.Macro]:
-    """The project's macros that may print something else in a later run, and those that these call, by the names by
-    which a template calls them. Raises `_Unread`."""
-    found, seen = dict[str, nodes.Macro](), set[str]()
-    waiting = [key for key in list_called(node.raw) if key in project.asking_macros]
+def _list_macros(
+    project: Project, node: ProjectNode, tree: nodes.Template
+) -> tuple[dict[str, nodes.Macro], frozenset[str]]:
+    """The macros that a template calls, and those that these call, but for dbt's own, by the names by which it calls
+    them; and the names of those that may print something else in a later run. Raises `_Unread`."""
+    found, asking, seen = dict[str, nodes.Macro](), set[str](), set[str]()
+    # dbt lists what the run that it compiled has called.
+    called_here = {_find_called(call) for call in tree.find_all(nodes.Call)}
+    keys = (f"macro.{scope}{name}" for name in called_here for scope in ("", f"{node.raw.get('package_name')}."))
+    waiting = [*list_called(node.raw), *(key for key in keys if key in project.macros)]
     while waiting:
         key = waiting.pop()
         if key not in seen and not is_built_in(key):
             seen.add(key)
-            called = project.macros.get(key) or {}
+            told = project.macros.get(key)
+            called = told if isinstance(told, Mapping) else {}
             waiting += list_called(called)
-            macro = parse_template(str(called.get("macro_sql") or "")).find(nodes.Macro)
-            _, package, name = key.split(".", 2)
-            if macro is None or name in ASKING or any(n.name in _BEYOND for n in macro.find_all(nodes.Name)):
+            package, _, name = key.partition(".")[2].partition(".")
+            is_own = package == node.raw.get("package_name")
+            is_wanted = is_own or key in project.asking_macros
+            macro = _read_macro(str(called.get("macro_sql") or "")) if is_wanted else None
+            if key in project.asking_macros and (macro is None or name in ASKING):
                 raise _Unread
-            found |= {f"{package}.{name}": macro, **({name: macro} if package == node.raw.get("package_name") else {})}
-    return found
+            names = {f"{package}.{name}", *([name] if is_own else [])}
+            found |= dict.fromkeys(names, macro) if macro is not None else {}
+            asking |= names if key in project.asking_macros else set()
+    return found, frozenset(asking)
+
+
+@lru_cache(maxsize=512)
+def _read_macro(text: str) -> nodes.Macro | None:
+    """A macro's definition; None where it does what is not read here."""
+    try:
+        macro = parse_template(text).find(nodes.Macro)
+    except TemplateSyntaxError:
+        return None
+    return None if macro is None or any(n.name in _BEYOND for n in macro.find_all(nodes.Name)) else macro
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a template as one of the two runs does. `asking` are names that may be something else in the other one."""
+    """Reads a template as one of the two runs does. `calls` and `asking` are names that may be something else in the
+    other one, everywhere and here; `values` are what names are, where that is no text alone."""
 
     relations: Mapping[str, str]
     variables: Mapping[str, object]
     are_all: bool
     macros: Mapping[str, nodes.Macro]
+    calls: frozenset[str]
     is_later: bool
+    asking: frozenset[str]
     names: dict[str, list[_Piece]] = field(default_factory=dict)
-    asking: frozenset[str] = ASKING
+    values: dict[str, object] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=lambda: iter(range(_MOST)))
 
     def _take(self, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
@@ -152,6 +186,7 @@ class _Reader:
             self.names[node.target.name] = (
                 self._read_expression(node.node) if isinstance(node, nodes.Assign) else [*self.read_pieces(node.body)]
             )
+            self._note_value(node.target.name, node.node if isinstance(node, nodes.Assign) else None)
             self.asking |= {node.target.name} if self._is_run_dependent(node) else frozenset()
         elif not isinstance(node, nodes.ExprStmt):
             if self._is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
@@ -162,22 +197,40 @@ class _Reader:
         """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
         names = [node.name] if isinstance(node, nodes.Name) else [name.name for name in node.find_all(nodes.Name)]
         called = [_find_called(call) for call in (node, *node.find_all(nodes.Call))]
-        return any(name in self.asking for name in names) or any(name in self.macros for name in called)
+        return any(name in self.asking for name in (*names, *called))
 
     def _is_true(self, test: nodes.Node) -> bool:
-        if isinstance(test, nodes.Not):
-            return not self._is_true(test.node)
-        if isinstance(test, nodes.And):
-            return self._is_true(test.left) and self._is_true(test.right)
-        if isinstance(test, nodes.Name) and test.name == "execute":
-            return True
-        called = _find_called(test)
+        return bool(self._find_value(test))
+
+    def _note_value(self, name: str, expr: nodes.Node | None) -> None:
+        self.values.pop(name, None)
+        with suppress(_Unread):
+            self.values |= {name: self._find_value(expr)} if expr is not None else {}
+
+    def _find_value(self, expr: nodes.Node) -> object:
+        """What an expression is, where the template alone says it. Raises `_Unread`."""
+        if isinstance(expr, nodes.Const):
+            return expr.value
+        if isinstance(expr, nodes.Not):
+            return not self._find_value(expr.node)
+        if isinstance(expr, (nodes.And, nodes.Or)):
+            left = self._find_value(expr.left)
+            return self._find_value(expr.right) if bool(left) is isinstance(expr, nodes.And) else left
+        if isinstance(expr, nodes.Test) and expr.name == "none" and not expr.args:
+            return self._find_value(expr.node) is None
+        if isinstance(expr, nodes.Name) and (expr.name in self.values or expr.name == "execute"):
+            return self.values.get(expr.name, True)
+        called = _find_called(expr)
         if called == "is_incremental":
             return self.is_later
-        if called == "var" and isinstance(test, nodes.Call):
-            name, *default = [arg.value for arg in test.args if isinstance(arg, nodes.Const)] or [None]
-            if name in self.variables or (name is not None and len(default) == 1 and self.are_all):
-                return bool(self.variables.get(str(name), *default))
+        if called == "var" and isinstance(expr, nodes.Call):
+            return self._find_variable(expr)
+        raise _Unread
+
+    def _find_variable(self, call: nodes.Call) -> object:
+        name, *default = [arg.value for arg in call.args if isinstance(arg, nodes.Const)] or [None]
+        if name in self.variables or (name is not None and len(default) == 1 and self.are_all):
+            return self.variables.get(str(name), *default)
         raise _Unread
 
     def _read_expression(self, expr: nodes.Node) -> list[_Piece]:
@@ -190,11 +243,11 @@ class _Reader:
             own = self.relations["this"] if expr.name == "this" else None
             found = self.names.get(expr.name)
             return found if found is not None else [_Blank(expr.name, own)]
-        called = _find_called(expr)
-        if isinstance(expr, nodes.Call) and called is not None and called in self.macros:
-            return self._read_macro(self.macros[called], expr)
+        printed = self._read_macro(expr)
+        if printed is not None:
+            return printed
         if self._is_run_dependent(expr):
-            raise _Unread
+            return [str(self._find_value(expr))]
         if isinstance(expr, nodes.Const):
             return [str(expr.value)]
         if isinstance(expr, nodes.Call) and isinstance(expr.node, nodes.Name):
@@ -203,7 +256,23 @@ class _Reader:
             raise _Unread
         return [_Blank(repr(expr))]
 
-    def _read_macro(self, macro: nodes.Macro, call: nodes.Call) -> list[_Piece]:
+    def _read_macro(self, call: nodes.Node) -> list[_Piece] | None:
+        """What a macro prints; None for what is no call of one, and for one that asks nothing and is not read whole:
+        it prints the same in both runs."""
+        called = _find_called(call)
+        macro = self.macros.get(called) if called is not None else None
+        if macro is None or not isinstance(call, nodes.Call):
+            return None
+        try:
+            printed = self._enter_macro(macro, call)
+        except _Unread:
+            if self._is_run_dependent(call):
+                raise
+            return None
+        is_whole = all(isinstance(piece, str) or piece.text is not None for piece in printed)
+        return printed if is_whole or called in self.calls else None
+
+    def _enter_macro(self, macro: nodes.Macro, call: nodes.Call) -> list[_Piece]:
         parameters = [one.name for one in macro.args]
         given = {**dict(zip(parameters[::-1], macro.defaults[::-1])), **dict(zip(parameters, call.args))}
         given |= {one.key: one.value for one in call.kwargs}
@@ -211,7 +280,10 @@ class _Reader:
             raise _Unread
         names = {name: self._read_expression(value) for name, value in given.items()}
         self._count_steps()
-        inner = replace(self, names=names, asking=ASKING | names.keys())
+        inner = replace(self, names=names, values={}, asking=self.calls | names.keys())
+        for name, value in given.items():
+            with suppress(_Unread):
+                inner.values[name] = self._find_value(value)
         return list(inner.read_pieces(macro.body))
 
     def _read_call(self, name: str, call: nodes.Call) -> _Piece:

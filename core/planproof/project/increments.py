@@ -84,23 +84,33 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
 
     config = node.raw.get("config") or {}
     read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
-    parents = [p for p in project.stored_parents(node) if p.kind in _REMADE]
-    remade = [p.relation for p in parents if not _is_constant(project, p)]
     return Written(
         read.get(parts_of(node.relation), node.relation),
         _find_strategy(config),
         _read_names(config.get("unique_key")),
         _read_names(config.get("partition_by")),
-        frozenset(read.get(parts_of(name), name) for name in remade),
+        frozenset(read.get(parts_of(name), name) for name in list_remade(project, node)),
         append_only or None,
         _read_texts(config.get("incremental_predicates") or config.get("predicates")),
         later.text,
         frozenset(
-            (read.get(parts_of(parent.relation), ""), name.lower())
-            for parent in project.stored_parents(node)
+            (read.get(parts_of(parent.relation), parent.relation), name.lower())
+            for parent in (node, *project.stored_parents(node))
             for name in project.tested_unique.get(parent.unique_id, ())
         ),
+        frozenset(
+            name.lower()
+            for key, names in project.tested_unique.items()
+            for name in names
+            if key not in (node.unique_id, *node.parents)
+        ),
     )
+
+
+def list_remade(project: Project, node: ProjectNode) -> list[str]:
+    """The relations that a model reads and that dbt makes anew, with other rows."""
+    parents = [p for p in project.stored_parents(node) if p.kind in _REMADE]
+    return [p.relation for p in parents if not _is_constant(project, p)]
 
 
 def _read_names(given: object) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from planproof.project import ProjectNode
 from planproof.project.cache import Cache, code_digest, digest_of
 from planproof.project.compiled import template_of
 from planproof.project.finished import Earlier, Form, form_of_conf
+from planproof.project.increments import list_remade
 from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report import Report
@@ -64,6 +65,7 @@ class JudgementCache:
     digests: dict[str, str] = field(default_factory=dict)
     _project: bytes = b""
     _names: str = ""
+    _beside: bytes = b""
     _frozen: dict[int, str] = field(default_factory=dict)
     _parents: dict[str, tuple[ProjectNode, ...]] = field(default_factory=dict)
 
@@ -93,7 +95,8 @@ class JudgementCache:
                 read.pop(unread, None)
             text = marshal.dumps(read, 2)
             files = (changed, template_of(raw, check.project.directory, check.files.opened))
-            beside = marshal.dumps((files, parents, self._digest_known(own)), 2)
+            incremental = self._digest_increments(node) if node.materialized == "incremental" else None
+            beside = marshal.dumps((files, parents, self._digest_known(own), incremental), 2)
         except ValueError:
             return None
         return digest_of((self._project, text, beside))
@@ -159,6 +162,14 @@ class JudgementCache:
             else:
                 answers.append([list(parts), self._digest_known(found)])
         return answers, self._names if listed else ""
+
+    def _digest_increments(self, node: ProjectNode) -> tuple[bytes, list[str]]:
+        """What an incremental model's other text is made of, and what tells whose rows change."""
+        project = self.check.project
+        if not self._beside:
+            texts = {key: str(m.get("macro_sql")) for key, m in project.macros.items() if isinstance(m, Mapping)}
+            self._beside = digest_of((json.dumps([texts, project.tested_unique], sort_keys=True).encode(),))
+        return self._beside, sorted(list_remade(project, node))
 
     def _digest_known(self, known: Any) -> str:
         # The freeze file's relations live as long as the check.

@@ -8,9 +8,12 @@ from planproof_engine import types as dt
 from planproof_engine.expr import Category, transform_up
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
-from planproof_engine.ground import record
+from planproof_engine.ground import evolve, record
+from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.outline import show
+
+TIMES = (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
 
 
 class Differs(Exception):
@@ -19,10 +22,12 @@ class Differs(Exception):
 
 @record(frozen=True, slots=True)
 class Delta:
-    """One condition that the later run adds, and the nodes over it, from the root down."""
+    """One condition that the later run adds, and the nodes over it, from the root down. `fills_empty`: every row passes
+    where the own table is empty."""
 
     condition: x.Expr
     over: tuple[p.Plan, ...]
+    fills_empty: bool = False
 
 
 def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
@@ -35,7 +40,69 @@ def added_filters(first: p.Plan, later: p.Plan, own: str) -> list[Delta]:
         return bounds.get(expr.id, expr) if isinstance(expr, x.Column) else expr
 
     found = _find_added(first, later, (), own, bounds)
-    return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+    placed = [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+    return [_compare_days(_drop_ways_of_empty(d, own)) for d in placed]
+
+
+def _compare_days(delta: Delta) -> Delta:
+    """`datediff(a, b) > 0` as a comparison of the two days."""
+    asked = delta.condition
+    if not isinstance(asked, x.Call) or asked.function.name not in (">", ">=") or len(asked.args) != 2:
+        return delta
+    days, none = asked.args
+    if not isinstance(days, x.Call) or days.function.name != "datediff":
+        return delta
+    if not isinstance(none, x.Literal) or none.value != 0:
+        return delta
+    args = [evolve(one, written=True) if isinstance(one, x.Cast) else one for one in days.args]
+    return evolve(delta, condition=evolve(asked, args=tuple(args)))
+
+
+def _drop_ways_of_empty(delta: Delta, own: str) -> Delta:
+    """`a OR NOT EXISTS (own table)` as `a`, which says what passes where the table has rows."""
+    ways = list(alternatives(delta.condition))
+    others = [way for way in ways if not _asks_for_empty(way, own)]
+    if len(others) != 1 or len(ways) == 1:
+        return delta
+    # Another value may be NULL in rows that are there.
+    marks = {shape(e) for e in others[0].walk() if isinstance(e, x.ScalarSubquery)}
+    nulls = [shape(drop_casts(way.children[0])) for way in ways if _is_null_test(way)]
+    return Delta(others[0], delta.over, True) if marks.issuperset(nulls) else delta
+
+
+def _asks_for_empty(condition: x.Expr, own: str) -> bool:
+    """Whether it holds where the own table has no rows: NOT EXISTS, `max(..) IS NULL`, `count(*) = 0`."""
+    if not isinstance(condition, x.Call) or not condition.args:
+        return False
+    asked, others = drop_casts(condition.args[0]), condition.args[1:]
+    if condition.function.name == "not" and isinstance(asked, x.Exists):
+        return _is_all_of(asked.plan, own, (p.Limit,))
+    if not isinstance(asked, x.ScalarSubquery) or not _is_all_of(asked.plan, own, (p.Aggregate,)):
+        return False
+    made = Definitions(asked.plan).of(asked.plan.output[0])
+    is_none = [isinstance(one, x.Literal) and one.value == 0 for one in map(drop_casts, others)]
+    is_count = isinstance(made, x.Call) and made.function.name == "count" and all(_is_literal(a) for a in made.args)
+    is_equal = condition.function.name == "="
+    return (_is_null_test(condition) and is_greatest(made)) or (is_equal and is_count and is_none == [True])
+
+
+def _is_literal(expr: x.Expr) -> bool:
+    return isinstance(expr, x.Literal) and expr.value is not None
+
+
+def _is_null_test(condition: x.Expr) -> bool:
+    return isinstance(condition, x.Call) and condition.function.name == "isnull"
+
+
+def _is_all_of(plan: p.Plan, own: str, beside: tuple[type[p.Plan], ...]) -> bool:
+    """Whether a query is of all rows of the own table."""
+    nodes = list(plan.walk())
+    return reads(plan, own) and all(isinstance(n, (p.Scan, p.Project, p.Named, p.Ordered, *beside)) for n in nodes)
+
+
+def reads_outside(plan: p.Plan) -> bool:
+    """Whether a subquery reads a column of the query around it."""
+    return any(isinstance(e, x.Outer) for n in plan.walk() for top in n.expressions for e in top.walk())
 
 
 def _find_added(
@@ -61,6 +128,9 @@ def _find_added(
     elif isinstance(later, p.Join) and not reads(first, own) and _joins_itself(later, own):
         yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
         yield from _find_added(first, later.left, over, own, bounds)
+    elif isinstance(later, p.Join) and not reads(first, own) and (keys := _find_known_keys(later, own)) is not None:
+        yield Delta(x.Literal(True, later.output[0].type, "true"), (*over, later))
+        yield from _find_added(first, later.children[1 - later.children.index(keys)], over, own, bounds)
     elif type(first) is not type(later) or _own_values(first) != _own_values(later):
         raise Differs("its two texts differ in more than filters")
     else:
@@ -115,6 +185,13 @@ def reads(plan: p.Plan, relation: str) -> bool:
 
 def _joins_itself(join: p.Join, own: str) -> bool:
     return join.kind in (p.LEFT, p.LEFT_ANTI) and reads(join.right, own)
+
+
+def _find_known_keys(join: p.Join, own: str) -> p.Plan | None:
+    """The side of an inner join that reads the own table alone: its rows are those that the join keeps."""
+    is_inner = join.kind in (p.INNER, p.LEFT_SEMI)
+    scans = {side: [n for n in side.walk() if isinstance(n, p.Scan)] for side in join.children} if is_inner else {}
+    return next((s for s, read in scans.items() if read and all(n.relation == own for n in read)), None)
 
 
 def _find_bound(join: p.Plan, own: str) -> p.Plan | None:
@@ -192,14 +269,14 @@ def is_greatest(expr: x.Expr) -> bool:
 
 def is_now(expr: x.Expr) -> bool:
     """Whether it is the time of the run."""
-    return isinstance(expr, x.Call) and not expr.args and expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
+    return isinstance(expr, x.Call) and not expr.args and expr.type in TIMES
 
 
 def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
     """Whether an expression is the inner one, but for NULL and its type."""
     if expr is inner:
         return True
-    if isinstance(expr, x.Cast) and _loses(expr.child.type, expr.type):
+    if isinstance(expr, x.Cast) and loses(expr.child.type, expr.type):
         return False
     if isinstance(expr, (x.Cast, x.Alias)):
         return is_kept(expr.child, inner)
@@ -207,20 +284,22 @@ def is_kept(expr: x.Expr, inner: x.Expr) -> bool:
     return isinstance(expr, x.Call) and any(is_kept(expr.args[place], inner) for place in handed)
 
 
-def _loses(given: dt.DataType, wanted: dt.DataType) -> bool:
+def loses(given: dt.DataType, wanted: dt.DataType) -> bool:
     """Whether a cast cuts a part of the value off: the hours of a time, the fraction of a number."""
     is_time = given in (dt.TIMESTAMP, dt.TIMESTAMP_NTZ)
     is_fraction = given in (dt.DOUBLE, dt.FLOAT) or (isinstance(given, dt.Decimal) and given.scale > 0)
     return (is_time and wanted == dt.DATE) or ((is_time or is_fraction) and dt.is_integral(wanted))
 
 
-def is_strict(expr: x.Expr, inner: x.Expr) -> bool:
-    """Whether an expression is NULL where the inner one is."""
-    if expr is inner:
-        return True
-    if isinstance(expr, (x.Cast, x.Alias)):
-        return is_strict(expr.child, inner)
-    return isinstance(expr, x.Call) and expr.function.null_intolerant and any(is_strict(a, inner) for a in expr.args)
+def expand(expr: x.Expr, behind: Definitions, most: int = 100) -> x.Expr:
+    """An expression with what makes its columns in their place, for so many of them."""
+    left = iter(range(most))
+
+    def in_place(one: x.Expr) -> x.Expr:
+        made = behind.of(one) if isinstance(one, x.Column) else one
+        return one if made is one or next(left, None) is None else transform_up(made, in_place)
+
+    return transform_up(behind.of(expr), in_place)
 
 
 def is_cut(expr: x.Expr) -> bool:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments.doubled import suspect_doubles, suspect_repeats, suspect_unmatched
+from planproof_engine.hazards.increments.doubled import suspect_doubles, suspect_unmatched
 from planproof_engine.hazards.increments.increment import Increment, Written
 from planproof_engine.hazards.increments.missed import suspect_deleted, suspect_misses, suspect_others
-from planproof_engine.hazards.increments.partial import suspect_computed, suspect_cuts, suspect_stale
+from planproof_engine.hazards.increments.partial import suspect_aged, suspect_computed, suspect_cuts, suspect_stale
 from planproof_engine.hazards.increments.proof import find_missing_proof
+from planproof_engine.hazards.increments.repeated import suspect_repeats
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
 
@@ -52,6 +53,7 @@ def _list_suspicions(increment: Increment) -> Iterator[Suspicion]:
     for delta in increment.deltas:
         for look in _LOOKS:
             yield from look(increment, delta)
+    yield from suspect_aged(increment)
     yield from suspect_repeats(increment)
 
 

@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.hazards import filters
-from planproof_engine.hazards.increments import units
-from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
+from planproof_engine.hazards.increments.increment import Increment, find_sides
 from planproof_engine.hazards.increments.watermark import find_watermark
-from planproof_engine.hazards.increments.whole import may_tell_rows
 from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
+
+_CHANGE = re.compile(r"upd|modif|chang|load|sync|ingest", re.IGNORECASE)
+"""What a column is called that is another one each time that a row comes again."""
+_EDIT = re.compile(r"upd|modif|chang", re.IGNORECASE)
+"""What it is called where that may be long after the row was made."""
+_NOW = re.compile(r"\bcurrent_(date|timestamp)\b|\bnow\s*\(", re.IGNORECASE)
 
 
 def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -29,7 +34,8 @@ def suspect_doubles(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]
     watermark = find_watermark(inc, delta.condition)
     beside = [find_watermark(inc, d.condition) for d in inc.deltas if d.over == delta.over]
     is_left_out = any(w is not None and w.leaves_out_stored for w in beside)
-    if watermark is not None and not watermark.is_of_another and not is_left_out:
+    is_unclear = watermark is not None and (watermark.is_of_another or (watermark.is_read_back and watermark.is_strict))
+    if watermark is not None and not is_unclear and not is_left_out:
         yield inc.make_suspicion("PP143", delta, "rows that the table already has are appended again")
     for other in _list_ways_around(inc, delta):
         said = f"rows with {print_as_written(other)} pass in every run, and are appended again"
@@ -83,46 +89,22 @@ def suspect_unmatched(inc: Increment, delta: filters.Delta) -> Iterator[Suspicio
     watermark, written = find_watermark(inc, delta.condition), inc.written
     if written.strategy != "merge" or watermark is None or written.append_only is not None:
         return
-    for name in (c.name for c in inc.later.output if inc.text(c) == inc.text(watermark.row)):
-        asked = re.compile(rf"dbt_internal_dest`?\.`?{re.escape(name)}\b", re.IGNORECASE)
-        of_stored = (one for one in written.predicates if "dbt_internal_source" not in one.lower())
-        if any(map(asked.search, of_stored)):
-            said = f"by incremental_predicates, a row that changes is inserted again where its stored {name} is too old"
-            yield Suspicion(make_warning("PP143", name, None, None, said))
+    of_stored = [one for one in written.predicates if "dbt_internal_source" not in one.lower()]
+    for column in inc.later.output:
+        asked = re.compile(rf"dbt_internal_dest`?\.`?{re.escape(column.name)}\b", re.IGNORECASE)
+        asking = [one for one in of_stored if asked.search(one)]
+        if asking and _changes_beyond(inc, column, watermark.row, any(map(_NOW.search, asking))):
+            said = "by incremental_predicates, a row that changes is inserted again where its stored"
+            yield Suspicion(make_warning("PP143", column.name, None, None, f"{said} {column.name} is too old"))
 
 
-def suspect_repeats(inc: Increment) -> Iterator[Suspicion]:
-    """A merge whose rows are by a longer key than the one by which it matches them."""
-    keys, names = inc.find_outputs(inc.written.key), ", ".join(inc.written.key)
-    key = inc.texts(keys)
-    if inc.written.strategy != "merge" or not key:
-        return
-    top: p.Plan = inc.later
-    while (isinstance(top, p.Project) and isinstance(top.child, (p.Project, p.Filter))) or isinstance(top, p.Filter):
-        top = top.child
-    grouped = top.child if isinstance(top, p.Project) else top
-    groups = grouped.groups if isinstance(grouped, p.Aggregate) and grouped.grouping_sets is None else ()
-    others = inc.texts(c for group in groups if inc.text(group) not in key for c in inc.list_read(group))
-    if key < inc.texts(groups) and not others <= _list_following(inc, keys):
-        said = "the model groups by more columns, so several rows share one key"
-        yield Suspicion(make_warning("PP143", names, None, None, f"merge matches rows by {names}, but {said}"))
-    if isinstance(grouped, p.Generate) and not key & inc.texts(grouped.generated):
-        message = f"merge matches rows by {names}, which a generator repeats"
-        yield Suspicion(make_warning("PP143", names, None, None, message))
-
-
-def _list_following(inc: Increment, keys: list[x.Expr]) -> frozenset[str]:
-    """What may be the same in all rows of a key: what the key is made of (a hash), the columns of a relation whose rows
-    the key tells apart, and those of rows that are joined to these by what is the same."""
-    made = [inc.definitions.of(filters.drop_casts(key)) for key in keys]
-    read = [c for key in made if not (units.find_cut(key) or units.find_part(key)) for c in inc.list_read(key)]
-    pairs = [sides for n in inc.definitions.nodes if isinstance(n, p.Join) for sides in list_pairs(n)]
-    joined = [(inc.texts(inc.list_read(a)), b) for sides in pairs for a, b in (sides, sides[::-1])]
-    found = inc.texts(read)
-    told: list[x.Expr] = [c for c in read if may_tell_rows(inc, c)]
-    while True:
-        sources = map(inc.definitions.find_source, told)
-        found |= inc.texts(c for source in sources if source is not None for c in source.output)
-        told = [b for by, b in joined if by and by <= found and inc.text(b) not in found and may_tell_rows(inc, b)]
-        if not told:
-            return found
+def _changes_beyond(inc: Increment, column: x.Column, row: x.Expr, is_of_now: bool) -> bool:
+    """Whether a row that passes may be stored with an older value of a column: it is the filter's own, and changes with
+    the row, or no filter bounds it, and rows come again long after they were made."""
+    if inc.text(column) == inc.text(row):
+        return column.type != dt.DATE or _CHANGE.search(column.name) is not None  # A row keeps the day that it is of.
+    sides = (find_sides(d.condition) for d in inc.deltas)
+    bounded = inc.texts(c for found in sides if found is not None for c in inc.list_read(found[1]))
+    names = [column.name, *(c.name for c in row.walk() if isinstance(c, x.Column))]
+    is_changed = _CHANGE.search(column.name) is not None or any(map(_EDIT.search, names))
+    return is_of_now and is_changed and not inc.texts(inc.list_read(column)) & bounded

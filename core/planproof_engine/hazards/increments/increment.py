@@ -19,6 +19,8 @@ from planproof_engine.logical import nodes as p
 
 EQUALS = ("=", "<=>")
 LOWER, UPPER = (">", ">="), ("<", "<=")
+_DENIED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+"""What a comparison is under NOT."""
 
 
 @record(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
     that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. A merge
     matches rows by `predicates`, too. `text` is the SQL of the later run, from which messages quote. `unique` are
-    columns, by relation and name, that tell its rows apart."""
+    columns, by relation and name, that tell its rows apart, `keys` those of others."""
 
     relation: str
     strategy: str
@@ -37,6 +39,7 @@ class Written:
     predicates: tuple[str, ...] = ()
     text: str = ""
     unique: frozenset[tuple[str, str]] = frozenset()
+    keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -133,16 +136,29 @@ class Increment:
 
     def list_read(self, expr: x.Expr) -> list[x.Column]:
         """The stored columns of which an expression is made, each once."""
-        waiting, seen, found = [expr], set[int](), list[x.Column]()
+        return [made for made in self.list_made(expr) if isinstance(made, x.Column)]
+
+    def list_made(self, expr: x.Expr) -> list[x.Expr]:
+        """All of which an expression is made, down to stored columns, each once."""
+        waiting, seen, found = [expr], set[int](), list[x.Expr]()
         while waiting:
             made = self.definitions.of(waiting.pop())
             if id(made) not in seen:
                 seen.add(id(made))
-                if isinstance(made, x.Column):
-                    found.append(made)
-                else:
-                    waiting += made.children
+                found.append(made)
+                waiting += () if isinstance(made, x.Column) else made.children
         return found
+
+    def compares_with_now(self, made: x.Expr) -> bool:
+        """Whether it is a comparison or a number of a row's value and the time of the run."""
+        if not isinstance(made, x.Call) or made.function.traits.hands_on(len(made.args)):
+            return False
+        is_told = made.type == dt.BOOLEAN or dt.is_numeric(made.type) or isinstance(made.type, dt.Interval)
+        sides = [(self._is_of_now(arg), bool(self.list_read(arg))) for arg in made.args]
+        return is_told and any(now for now, _ in sides) and any(row and not now for now, row in sides)
+
+    def _is_of_now(self, expr: x.Expr) -> bool:
+        return any(map(filters.is_now, self.list_made(expr)))
 
     def agree(self, some: Sequence[x.Expr], others: Sequence[x.Expr]) -> bool:
         """Whether two lists tell the same rows apart, as far as what they are made of says: a hash is as good as its
@@ -179,6 +195,8 @@ class Increment:
         """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
         number, as what forty columns are made of by twos would be no text that a machine holds."""
         made = self.definitions.of(expr)
+        while isinstance(made, x.Cast) and not made.written and not filters.loses(made.child.type, made.type):
+            made = self.definitions.of(made.child)
         if id(made) not in self._known:
             form = self._describe(made)
             self._known[id(made)] = made, self._numbers.setdefault(form, f"${len(self._numbers)}")
@@ -187,8 +205,6 @@ class Increment:
     def _describe(self, made: x.Expr) -> str:
         if isinstance(made, x.Column):
             return f"#{made.id}"
-        if isinstance(made, x.Cast) and not made.written:
-            return self.text(made.child)
         if isinstance(made, (x.Cast, x.Call)) and made.type == dt.DATE and len(made.children) == 1:
             return f"date({self.text(made.children[0])})"
         if isinstance(made, x.Literal):
@@ -213,9 +229,17 @@ def list_pairs(join: p.Join) -> list[tuple[x.Expr, ...]]:
 
 def find_sides(condition: x.Expr, operators: Sequence[str] = LOWER) -> tuple[str, x.Expr, x.Expr] | None:
     """The operator, the rows' own side, and the bound; None for another condition. BETWEEN is `>=`."""
+    if isinstance(condition, x.Call) and condition.function.name == "not":
+        inner = condition.args[0]
+        name = _DENIED.get(inner.function.name) if isinstance(inner, x.Call) else None
+        return _find_sides_of(name, inner.children, operators) if name is not None else None
     if not isinstance(condition, x.Call) or len(condition.args) < 2:
         return None
-    name, (left, right, *_) = condition.function.name, condition.args
+    return _find_sides_of(condition.function.name, condition.args, operators)
+
+
+def _find_sides_of(name: str, args: Sequence[x.Expr], operators: Sequence[str]) -> tuple[str, x.Expr, x.Expr] | None:
+    left, right, *_ = args
     if name == "between":
         name = ">="
     elif not filters.is_of_rows(left) and filters.is_of_rows(right):

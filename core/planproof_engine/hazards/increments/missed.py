@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
+from planproof_engine.hazards.definitions import find_needed
 from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs, list_windows
-from planproof_engine.hazards.increments.watermark import Watermark, find_watermark
+from planproof_engine.hazards.increments.watermark import Watermark, chooses_earlier_than_now, find_watermark
 from planproof_engine.hazards.increments.whole import is_unique
 from planproof_engine.hazards.suspicion import Suspicion
 from planproof_engine.logical import nodes as p
@@ -22,29 +23,46 @@ _OPERATION = re.compile(r"op|action|change|cdc|type|kind|flag|stat", re.IGNORECA
 _EVENT = re.compile(r"event|name", re.IGNORECASE)
 """What a column is called that says what happened: a row of it changes no more, though it is of a removal."""
 
+_NEVER = "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
+
 
 def suspect_misses(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     """Rows that no run reads."""
     condition = delta.condition
-    if any(isinstance(e, x.Exists) and inc.is_own(e.plan) and not _looks_out(e.plan) for e in condition.walk()):
+    exists = (e.plan for e in condition.walk() if isinstance(e, x.Exists))
+    if any(inc.is_own(plan) and not filters.reads_outside(plan) for plan in exists):
         said = "EXISTS over its own table compares nothing with the row: all rows pass, or none"
+        yield inc.make_suspicion("PP142", delta, said)
+    join = delta.over[-1] if isinstance(condition, x.Literal) and delta.over else None
+    if isinstance(join, p.Join) and join.kind in (p.INNER, p.LEFT_SEMI):
+        said = "rows that match none of its own table's, such as those of a new key, are left out by the join"
         yield inc.make_suspicion("PP142", delta, said)
     ways = list(filters.alternatives(condition))
     if any(_compares_null_hash(inc, way, ways) for way in ways):
         said = "a hash is NULL where a value that it is made of is NULL, and such a change is missed"
         yield inc.make_suspicion("PP142", delta, said)
+    if len(ways) > 1 and all(_is_never(inc, way) for way in ways):
+        yield inc.make_suspicion("PP142", delta, _NEVER)
     sides = find_sides(condition)
     if sides is None and not (isinstance(condition, x.Call) and condition.function.name in ("=", "in")):
         return
     _, row, bound = sides or ("=", condition, condition)
     # What a subquery over the own table says of now may be less than that.
     parts = bound.walk() if inc.reads_itself(bound) else filters.inner_expressions(bound)
-    if any(map(filters.is_now, parts)):
+    # The time of the run may only make an earlier bound of what the table has.
+    is_earlier = chooses_earlier_than_now(filters.drop_casts(bound)) and inc.reads_itself(bound)
+    if any(map(filters.is_now, parts)) and not is_earlier:
         said = "rows that arrive late, or that a failed run left out, are never read"
         yield inc.make_suspicion("PP142", delta, said)
     watermark = find_watermark(inc, condition)
-    for said in _list_faults(inc, row, watermark) if watermark is not None else ():
+    for said in _list_faults(inc, row, bound, watermark) if watermark is not None else ():
         yield inc.make_suspicion("PP142", delta, said)
+
+
+def _is_never(inc: Increment, condition: x.Expr) -> bool:
+    """Whether no row passes where the own table is empty."""
+    watermark = find_watermark(inc, condition)
+    return watermark is not None and watermark.is_null_over_nothing
 
 
 def _compares_null_hash(inc: Increment, condition: x.Expr, ways: list[x.Expr]) -> bool:
@@ -60,18 +78,13 @@ def _compares_null_hash(inc: Increment, condition: x.Expr, ways: list[x.Expr]) -
     return is_own and any(call.nullable and inc.text(call) not in asked for call in calls)
 
 
-def _looks_out(plan: p.Plan) -> bool:
-    """Whether a subquery reads a column of the query around it."""
-    return any(isinstance(e, x.Outer) for n in plan.walk() for top in n.expressions for e in top.walk())
-
-
-def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[str]:
+def _list_faults(inc: Increment, row: x.Expr, bound: x.Expr, watermark: Watermark) -> Iterator[str]:
     if watermark.is_of_another:
         yield "it compares with the greatest value of another column"
     if watermark.is_of_another_side:
         yield "it compares with the greatest value of the rows that another side of the UNION stores"
     if watermark.is_null_over_nothing:
-        yield "if the table is empty, the bound is NULL, and no run ever adds a row (use coalesce)"
+        yield _NEVER
     if watermark.is_now_over_nothing:
         yield "if the table is empty, it compares with the time of the run, and no run reads what is older"
     made = inc.definitions.of(filters.drop_casts(row))
@@ -83,6 +96,7 @@ def _list_faults(inc: Increment, row: x.Expr, watermark: Watermark) -> Iterator[
     if units.is_text_out_of_order(made):
         yield "days are compared as text, in an order that is not theirs"
     is_cut = filters.is_cut(row) or filters.is_cut(made) or units.find_cut(made) is not None
+    is_cut = is_cut or any(units.is_day_in_digits(e) for e in filters.inner_expressions(bound))
     if watermark.is_strict and watermark.is_exact and is_cut and not _is_closed(inc, row):
         yield "later rows that share the greatest value, such as the same day, are never read"
 
@@ -146,15 +160,32 @@ def suspect_others(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     own = {c.id for side in filters.row_sides(delta.condition) for c in inc.list_read(side)}
     for join in (node for node in inc.later.walk() if isinstance(node, p.Join)):
         others = [side for side in join.children if not own & filters.list_scanned(side)]
+        others = [side for side in others if not _changes_nothing(inc, join, side)]
         if len(others) == 1 and not _are_lines(inc, join, others[0]) and (changing := _list_changing(inc, others)):
             said = f"rows of {changing} that change later do not change the rows already stored"
             yield inc.make_suspicion("PP144", delta, said)
     conditions = [c for n in inc.later.walk() if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
+    items = [i for n in inc.later.walk() if isinstance(n, (p.Project, p.Aggregate)) for i in n.items]
+    values = [e for item in items for e in item.walk() if isinstance(e, x.ScalarSubquery)]
+    if changing := _list_changing(inc, [e.plan for e in values if e.type not in filters.TIMES]):
+        said = f"what is taken of {changing} changes later, and the rows already stored do not"
+        yield inc.make_suspicion("PP144", delta, said)
     asked = [c for c in conditions if all(c is not d.condition for d in inc.deltas)]
     plans = [e.plan for c in asked for e in c.walk() if isinstance(e, (x.InSubquery, x.Exists))]
     if changing := _list_changing(inc, plans):
         said = f"rows of {changing} that change later do not change which rows are stored"
         yield inc.make_suspicion("PP144", delta, said)
+
+
+def _changes_nothing(inc: Increment, join: p.Join, side: p.Plan) -> bool:
+    """Whether a LEFT JOIN gives each row once, and nothing reads what it brings."""
+    if join.kind != p.LEFT or side is not join.right:
+        return False
+    within = {id(node) for node in (join, *side.walk_everywhere())}
+    needed = find_needed(inc.later, [node for node in inc.definitions.nodes if id(node) not in within])
+    own = {c.id for c in side.output}
+    keys = [one for pair in list_pairs(join) for one in pair if isinstance(one, x.Column) and one.id in own]
+    return not own & needed and any(is_unique(inc, key) for key in keys)
 
 
 def _are_lines(inc: Increment, join: p.Join, side: p.Plan) -> bool:

@@ -12,7 +12,7 @@ from planproof_engine.hazards import filters
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
 from planproof_engine.hazards.increments.watermark import find_watermark
 from planproof_engine.hazards.increments.whole import comes_whole
-from planproof_engine.hazards.suspicion import Suspicion
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical import nodes as p
 
 _COUNTER = "monotonically_increasing_id"
@@ -99,6 +99,43 @@ def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
         yield inc.make_suspicion("PP141", delta, said)
 
 
+def suspect_aged(inc: Increment) -> Iterator[Suspicion]:
+    """What compares a row with the time of the run: stored rows keep what it was when they were written."""
+    if not inc.deltas or (not inc.written.partition_by and inc.written.strategy == "insert_overwrite"):
+        return
+    if _is_of_days(inc):
+        return
+    for column in inc.later.output:
+        if any(map(inc.compares_with_now, _list_computed(inc, column))):
+            said = "is made of the time of the run, and rows already stored keep what it was before"
+            message = f"{column.name} {said}; a full refresh would build another table"
+            yield Suspicion(make_warning("PP141", column.name, None, None, message))
+
+
+def _is_of_days(inc: Increment) -> bool:
+    """Whether each run writes the state of its own day, which it notes."""
+    days = [c for c in inc.later.output if c.type == dt.DATE and filters.is_now(inc.definitions.of(c))]
+    names = {name.lower() for name in (*inc.written.partition_by, *inc.written.key)}
+    return any(inc.written.strategy == "append" or c.name.lower() in names for c in days)
+
+
+def _list_computed(inc: Increment, expr: x.Expr) -> Iterator[x.Expr]:
+    """An expression and all that it is made of, but not a condition that only keeps a value from what is wrong: a time
+    of the future becomes another one."""
+    waiting, seen = [expr], set[int]()
+    while waiting:
+        made = inc.definitions.of(waiting.pop())
+        if id(made) in seen:
+            continue
+        seen.add(id(made))
+        yield made
+        handed = made.function.traits.hands_on(len(made.children)) if isinstance(made, x.Call) else ()
+        given = inc.texts(c for at in handed for c in inc.list_read(made.children[at]))
+        for at, child in enumerate(made.children):
+            is_guard = bool(handed) and at not in handed and inc.texts(inc.list_read(child)) <= given
+            waiting += [] if is_guard else [child]
+
+
 def _is_total(inc: Increment, expr: x.Expr, row: x.Expr) -> bool:
     """Whether it is one value of all rows of the relation that `row` stands in."""
     source = inc.definitions.find_source(row)
@@ -106,7 +143,7 @@ def _is_total(inc: Increment, expr: x.Expr, row: x.Expr) -> bool:
         return False
     nodes = list(expr.plan.walk())
     is_of_row = any(isinstance(e, x.Outer) for n in nodes for top in n.expressions for e in top.walk())
-    is_time = expr.type in (dt.DATE, dt.TIMESTAMP, dt.TIMESTAMP_NTZ)  # When the rows were loaded is no total.
+    is_time = expr.type in filters.TIMES  # When the rows were loaded is no total.
     return not (is_of_row or is_time) and any(isinstance(n, p.Aggregate) for n in nodes)
 
 

@@ -19,6 +19,7 @@ PARTS = ("year", "month", "day", "hour")
 _SPELLED = {"mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day"}
 _PATTERNS = {"yyyyMMddHH": "hour", "yyyyMMdd": "day", "yyyyMM": "month", "yyyy": "year"}
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):00:00(?:\.0*)?(?:Z|[+-]00:00)?)?")
+_DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?")
 _HOUR = 3_600_000_000
 """In microseconds, as an interval's value is."""
 
@@ -60,6 +61,13 @@ def is_text_out_of_order(expr: x.Expr) -> bool:
     if not isinstance(expr, x.Call) or expr.function.name != "date_format" or not isinstance(expr.args[-1], x.Literal):
         return False
     return re.match(r"[^a-zA-Z]*[dML]", str(expr.args[-1].value)) is not None
+
+
+def is_day_in_digits(expr: x.Expr) -> bool:
+    """Whether it is a constant day or month without a sign between, such as 20240131: what is compared with it is one,
+    too."""
+    value = expr.value if isinstance(expr, x.Literal) else None
+    return isinstance(value, (str, int)) and _DIGITS.fullmatch(str(value)) is not None
 
 
 def find_part(expr: x.Expr) -> tuple[str, x.Expr] | None:
@@ -112,6 +120,20 @@ def list_beginnings(expr: x.Expr, behind: _Behind) -> frozenset[str]:
     return found | (WITHIN["day"] if expr.type == dt.DATE else frozenset())
 
 
+def list_ends(expr: x.Expr, behind: _Behind) -> frozenset[str]:
+    """The units of which each value, a day, is the last: the day before a beginning, the end of a month."""
+    expr = behind(expr)
+    if isinstance(expr, (x.Cast, x.Alias)):
+        return list_ends(expr.child, behind)
+    if not isinstance(expr, x.Call):
+        return frozenset()
+    if expr.function.name == "last_day":
+        return WITHIN["month"]
+    by = {"date_sub": 1, "date_add": -1}.get(expr.function.name)
+    is_day_before = by is not None and _find_number(expr.args[1]) == by
+    return list_beginnings(expr.args[0], behind) if is_day_before else frozenset()
+
+
 def _list_of_call(call: x.Call, behind: _Behind) -> frozenset[str]:
     handed = call.function.traits.hands_on(len(call.args))
     if handed:
@@ -154,7 +176,9 @@ _OF_CALLS: dict[str, Callable[[x.Call, _Behind], frozenset[str]]] = {
     "timestampadd": _list_of_added,
     "datetime_add": _list_of_added,
     "datetime_sub": _list_of_added,
+    "timestamp_add_interval": _list_of_added,
     "timestamp_add_ym_interval": _list_of_added,
+    "date_add_ym_interval": _list_of_added,
     "+": _list_of_added,
     "-": _list_of_added,
     "to_timestamp": _list_of_text,

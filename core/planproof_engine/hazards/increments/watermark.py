@@ -7,6 +7,7 @@ from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.increments import units
+from planproof_engine.hazards.increments.empty import is_null_over_nothing
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_pairs
 from planproof_engine.logical import nodes as p
 
@@ -20,7 +21,7 @@ class Watermark:
     table stores `row` itself there; `is_of_another`: another column of the sources. `is_of_all`: it is taken of all
     stored rows; `is_of_some`: of those with one value of a column that others have, too; `is_of_another_side`: of those
     that another side of a union stores. `is_shifted`: the table stores `row` by another zone's clock. `is_ahead`: the
-    bound is the next value.
+    bound is the next value; `is_read_back`: it is a time that is made of a number or a text.
     """
 
     row: x.Expr
@@ -35,6 +36,7 @@ class Watermark:
     is_of_another_side: bool
     is_shifted: bool
     is_ahead: bool
+    is_read_back: bool
 
     @property
     def leaves_out_stored(self) -> bool:
@@ -52,16 +54,16 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         return None
     query, row = read[0], filters.drop_casts(row)
     behind = Definitions(query.plan)
-    made = behind.of(query.plan.output[0])
-    greatest = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
-    kept = null = False
+    made = filters.expand(query.plan.output[0], behind)
+    greatest = _list_greatest(made, query.plan)
+    null = is_null_over_nothing(bound, inc.written.relation)
+    kept = False
     stored: list[x.Expr] = []
-    if len(greatest) == 1:
-        kept = (
-            filters.is_kept(bound, query) and filters.is_kept(made, greatest[0]) and greatest[0].function.name == "max"
-        )
-        null = filters.is_strict(bound, query) and filters.is_strict(made, greatest[0])
-        column = behind.of(filters.drop_casts(greatest[0].args[0]))
+    if len({filters.shape(e) for e in greatest}) == 1:
+        kept = filters.is_kept(bound, query) and not _is_least(greatest[0])
+        kept = kept and _is_kept_of_all(made, _cut_alike(inc, row, made, greatest))
+        kept = kept and not any(map(chooses_earlier_than_now, (*bound.walk(), *made.walk())))
+        column = behind.of(filters.drop_casts(greatest[0].args[0] if isinstance(greatest[0], x.Call) else greatest[0]))
         stored = inc.list_stored(column.name) if isinstance(column, x.Column) else []
     nodes = list(query.plan.walk())
     conditions = [c for n in nodes if isinstance(n, p.Filter) for c in x.conjuncts(n.condition)]
@@ -69,7 +71,7 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         row,
         operator == ">",
         kept and not _is_part(inc, row, stored),
-        null,
+        null and not any(d.fills_empty for d in inc.deltas if d.condition is condition),
         any(map(_falls_back_on_now, (*bound.walk(), *made.walk()))),
         inc.texts(stored) == {inc.text(row)},
         _is_of_another(inc, row, stored),
@@ -78,7 +80,56 @@ def find_watermark(inc: Increment, condition: x.Expr) -> Watermark | None:
         any(_is_of_another_side(inc, row, c) for c in conditions),
         kept and any(_is_shifted(inc, row, inc.definitions.of(made)) for made in stored),
         {units.moves_ahead(e) for e in (*bound.walk(), *made.walk()) if isinstance(e, x.Call)} - {None} == {True},
+        row.type in filters.TIMES and bool(stored) and all(one.type not in filters.TIMES for one in stored),
     )
+
+
+def _list_greatest(made: x.Expr, plan: p.Plan) -> list[x.Expr]:
+    """The greatest values of which a query makes its own: `max`, or the first row by ORDER BY .. DESC LIMIT 1."""
+    found: list[x.Expr] = [e for e in made.walk() if isinstance(e, x.Call) and filters.is_greatest(e)]
+    nodes = list(plan.walk())
+    limits = [n for n in nodes if isinstance(n, p.Limit)]
+    orders = [n.keys[0] for n in nodes if isinstance(n, p.Ordered) and n.keys]
+    is_first = len(limits) == len(orders) == 1 and [getattr(a, "value", None) for a in limits[0].arguments] == [1]
+    if found or not is_first or orders[0].ascending:
+        return found
+    behind = Definitions(plan)
+    by = behind.of(filters.drop_casts(orders[0].child))
+    return [e for e in made.walk() if isinstance(e, x.Column) and e == by]
+
+
+def _is_least(greatest: x.Expr) -> bool:
+    return isinstance(greatest, x.Call) and greatest.function.name == "min"
+
+
+def _cut_alike(inc: Increment, row: x.Expr, made: x.Expr, greatest: list[x.Expr]) -> list[x.Expr]:
+    """The greatest values; where the row is a day, and the day of each is taken, those days."""
+    cut = units.find_cut(inc.definitions.of(row))
+    cuts = ((e, units.find_cut(e)) for e in made.walk() if cut is not None)
+    alike = [(e, found[1]) for e, found in cuts if found is not None and cut is not None and found[0] == cut[0]]
+    return [e for e, time in alike if any(filters.drop_casts(time) is one for one in greatest)] or greatest
+
+
+def _is_kept_of_all(made: x.Expr, greatest: list[x.Expr]) -> bool:
+    """Whether it is the greatest value, which stands there once, or again where it is asked whether it is NULL."""
+    if len(greatest) == 1 or any(made is one for one in greatest):
+        return filters.is_kept(made, greatest[0]) or len(greatest) > 1
+    if isinstance(made, (x.Cast, x.Alias)):
+        return filters.is_kept(made, made.child) and _is_kept_of_all(made.child, greatest)
+    if not isinstance(made, x.Call) or len(made.args) != 3 or not made.function.traits.conditional:
+        return False
+    asked, *branches = made.args  # IF, CASE of one WHEN, NVL2
+    name = asked.function.name if isinstance(asked, x.Call) else ""
+    is_asked = any(e is one for e in (asked, *asked.children) for one in greatest)
+    given, other = branches if name == "isnotnull" or not asked.children or asked in greatest else branches[::-1]
+    is_told = is_asked and (name in ("isnull", "isnotnull") or asked in greatest)
+    return is_told and _is_kept_of_all(given, greatest) and not any(e in greatest for e in other.walk())
+
+
+def chooses_earlier_than_now(expr: x.Expr) -> bool:
+    """Whether it is the least of some times, the run's own among them."""
+    is_least = isinstance(expr, x.Call) and expr.function.name == "least"
+    return is_least and any(filters.is_now(e) for e in expr.walk())
 
 
 def _falls_back_on_now(expr: x.Expr) -> bool:

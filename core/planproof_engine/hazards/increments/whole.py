@@ -113,8 +113,11 @@ def _begins_whole(inc: Increment, delta: filters.Delta, columns: Sequence[x.Expr
     times = {inc.text(row)} | ({inc.text(cut[1])} if cut is not None and cut[0] == "day" else set())
     if row.type == dt.DATE and "day" in _list_units(inc, columns, times):
         return True  # The days themselves are compared.
-    begun = units.list_beginnings(bound, lambda expr: _find_made(inc, expr))
-    return operator in (">=", "<") and bool(begun & _list_units(inc, columns, times))
+    is_end = operator in (">", "<=")
+    if is_end and row.type != dt.DATE:
+        return False
+    begun = (units.list_ends if is_end else units.list_beginnings)(bound, lambda expr: _find_made(inc, expr))
+    return bool(begun & _list_units(inc, columns, times))
 
 
 def _is_unclear(inc: Increment, operator: str, row: x.Expr, bound: x.Expr, columns: Sequence[x.Expr]) -> bool:
