@@ -195,7 +195,7 @@ class Increment:
         """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
         number, as what forty columns are made of by twos would be no text that a machine holds."""
         made = self.definitions.of(expr)
-        while isinstance(made, x.Cast) and not made.written and not filters.loses(made.child.type, made.type):
+        while isinstance(made, x.Cast) and filters.is_added(made) and not filters.loses(made.child.type, made.type):
             made = self.definitions.of(made.child)
         if id(made) not in self._known:
             form = self._describe(made)
