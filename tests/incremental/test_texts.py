@@ -64,6 +64,15 @@ def test_what_a_macro_prints_is_not_guessed(dbt_manifest: Any, called: str) -> N
     assert find(dbt_manifest, template, FIRST) is None
 
 
+@pytest.mark.parametrize(
+    "silent", ["{% for one in var('more', []) %}, {{ one }}{% endfor %}", "{% if target.name == 'x' %}, 1{% endif %}"]
+)
+def test_what_prints_nothing_is_known_to(dbt_manifest: Any, silent: str) -> None:
+    template = f"select id, day{silent} from {{{{ source('raw', 'events') }}}}{{% if is_incremental() %}} where id > 7{{% endif %}}"
+    both = [FIRST, f"{FIRST} where id > 7"]
+    assert [find(dbt_manifest, template, text) for text in both] == [both, both]
+
+
 def test_the_cte_of_an_ephemeral_model_has_a_name(dbt_manifest: Any) -> None:
     """By the name alone it is told which of the two texts dbt wrote."""
     added = "\nwhere id > 7\n"

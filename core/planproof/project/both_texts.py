@@ -332,7 +332,7 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
             at += len(part)
             continue
         following = pieces[place + 1] if place + 1 < len(pieces) else ""
-        printed = found.get(part.key) or part.text
+        printed = found.get(part.key, part.text)
         if printed is None and isinstance(following, str):
             end = text.find(following, at) if following else len(text)
             printed = text[at:end] if end >= 0 else None
@@ -344,5 +344,5 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
 
 
 def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
-    parts = [piece if isinstance(piece, str) else filled.get(piece.key) or piece.text for piece in pieces]
+    parts = [piece if isinstance(piece, str) else filled.get(piece.key, piece.text) for piece in pieces]
     return None if None in parts else "".join(part for part in parts if part is not None)
