@@ -68,7 +68,8 @@ def test_what_a_macro_prints_is_not_guessed(dbt_manifest: Any, called: str) -> N
     "silent", ["{% for one in var('more', []) %}, {{ one }}{% endfor %}", "{% if target.name == 'x' %}, 1{% endif %}"]
 )
 def test_what_prints_nothing_is_known_to(dbt_manifest: Any, silent: str) -> None:
-    template = f"select id, day{silent} from {{{{ source('raw', 'events') }}}}{{% if is_incremental() %}} where id > 7{{% endif %}}"
+    read = f"select id, day{silent} from {{{{ source('raw', 'events') }}}}"
+    template = f"{read}{{% if is_incremental() %}} where id > 7{{% endif %}}"
     both = [FIRST, f"{FIRST} where id > 7"]
     assert [find(dbt_manifest, template, text) for text in both] == [both, both]
 
