@@ -332,7 +332,7 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
             at += len(part)
             continue
         following = pieces[place + 1] if place + 1 < len(pieces) else ""
-        printed = found.get(part.key, part.text)
+        printed = _find_printed(part, found)
         if printed is None and isinstance(following, str):
             end = text.find(following, at) if following else len(text)
             printed = text[at:end] if end >= 0 else None
@@ -343,6 +343,10 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     return found if at == len(text) else None
 
 
+def _find_printed(blank: _Blank, filled: Mapping[str, str]) -> str | None:
+    return filled[blank.key] if blank.key in filled else blank.text
+
+
 def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
-    parts = [piece if isinstance(piece, str) else filled.get(piece.key, piece.text) for piece in pieces]
+    parts = [piece if isinstance(piece, str) else _find_printed(piece, filled) for piece in pieces]
     return None if None in parts else "".join(part for part in parts if part is not None)
