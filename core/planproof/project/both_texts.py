@@ -343,8 +343,8 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     return found if at == len(text) else None
 
 
-def _find_printed(blank: _Blank, filled: Mapping[str, str]) -> str | None:
-    return filled[blank.key] if blank.key in filled else blank.text
+def _find_printed(blank: _Blank, filled: Mapping[str, str | None]) -> str | None:
+    return filled.get(blank.key, blank.text)
 
 
 def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
