@@ -64,6 +64,47 @@ def test_what_a_macro_prints_is_not_guessed(dbt_manifest: Any, called: str) -> N
     assert find(dbt_manifest, template, FIRST) is None
 
 
+@pytest.mark.parametrize(
+    "silent", ["{% for one in var('more', []) %}, {{ one }}{% endfor %}", "{% if target.name == 'x' %}, 1{% endif %}"]
+)
+def test_what_prints_nothing_is_known_to(dbt_manifest: Any, silent: str) -> None:
+    read = f"select id, day{silent} from {{{{ source('raw', 'events') }}}}"
+    template = f"{read}{{% if is_incremental() %}} where id > 7{{% endif %}}"
+    both = [FIRST, f"{FIRST} where id > 7"]
+    assert [find(dbt_manifest, template, text) for text in both] == [both, both]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said", "printed"),
+    [
+        ("{% set ids = [1, 2] %}{% for one in ids %}", "id = {{ one }}", ["id = 1", "id = 2"]),
+        ("{% for one, day in [(1, 'a'), (2, 'b')] %}", "day = '{{ day }}'", ["day = 'a'", "day = 'b'"]),
+        ("{% for one in [('a', 1), ('b', 2)] %}", "id < {{ one[1] }} + {{ loop.index }}", ["id < 1 + 1", "id < 2 + 2"]),
+        ("{% for one in ('day', 'id') %}", "{{ mark(one) }} > 0", [f"{MARK} > 0", f"{MARK.replace('day', 'id')} > 0"]),
+    ],
+)
+def test_a_loop_over_a_list_that_stands_there(dbt_manifest: Any, listed: str, said: str, printed: list[str]) -> None:
+    """Each side of a union has its filter."""
+    template = f"{listed}{SELECTS} {{% if is_incremental() %}}where {said} {{% endif %}}"
+    template += "{% if not loop.last %}union all {% endif %}{% endfor %}"
+    both = [f"{FIRST} union all {FIRST}", " union all ".join(f"{FIRST} where {one}" for one in printed)]
+    assert [find(dbt_manifest, template, text) for text in both] == [both, both]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ("{% for one in var('ids') %}", "id = {{ one }}"),
+        ("{% for one in [1, 2] if one > 1 %}", "id = {{ one }}"),
+        ("{% for one in [1, 2] %}", "id = {{ loop.cycle(1, 2) }}"),
+        ("{% for one in [1] %}", "{% for two in [1, 2] %}id = {{ two }}{% endfor %}"),
+    ],
+)
+def test_a_loop_that_the_template_alone_does_not_tell(dbt_manifest: Any, listed: str, said: str) -> None:
+    template = f"{listed}{SELECTS} {{% if is_incremental() %}}where {said}{{% endif %}}{{% endfor %}}"
+    assert find(dbt_manifest, template, FIRST) is None
+
+
 def test_the_cte_of_an_ephemeral_model_has_a_name(dbt_manifest: Any) -> None:
     """By the name alone it is told which of the two texts dbt wrote."""
     added = "\nwhere id > 7\n"

@@ -20,6 +20,7 @@ from planproof.project import Project, ProjectNode
 from planproof.project.alignment import parse_template
 from planproof.project.compiled import find_injections
 from planproof.project.macro_calls import ASKING, is_built_in, list_called
+from planproof.project.unrolled import NotUnrolled, unroll
 from planproof_engine import record
 
 
@@ -48,7 +49,7 @@ _BEYOND = ("return", "caller", "varargs", "kwargs")
 """What a macro may do that is not read here."""
 
 
-class _Unread(Exception):
+class _Unread(NotUnrolled):
     """Raised for a template that only dbt can render."""
 
 
@@ -68,7 +69,7 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
         calls = ASKING | asking
         readers = (_Reader(relations, *variables, macros, calls, is_later, asking=calls) for is_later in (False, True))
         first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
-    except (_Unread, TemplateSyntaxError, RecursionError):
+    except (NotUnrolled, TemplateSyntaxError, RecursionError):
         return None
     for start, stop, replaced in find_injections(node.raw, compiled):
         rendering = compiled[:start] + replaced + compiled[stop:]
@@ -149,7 +150,8 @@ def _read_macro(text: str) -> nodes.Macro | None:
 @dataclass(slots=True)
 class _Reader:
     """Reads a template as one of the two runs does. `calls` and `asking` are names that may be something else in the
-    other one, everywhere and here; `values` are what names are, where that is no text alone."""
+    other one, everywhere and here; `values` are what names are, where that is no text alone, `lists` those that the
+    template writes out."""
 
     relations: Mapping[str, str]
     variables: Mapping[str, object]
@@ -160,6 +162,7 @@ class _Reader:
     asking: frozenset[str]
     names: dict[str, list[_Piece]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
+    lists: dict[str, nodes.Node | None] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=lambda: iter(range(_MOST)))
 
     def _take(self, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
@@ -188,10 +191,19 @@ class _Reader:
             )
             self._note_value(node.target.name, node.node if isinstance(node, nodes.Assign) else None)
             self.asking |= {node.target.name} if self._is_run_dependent(node) else frozenset()
+        elif isinstance(node, nodes.For) and self._is_run_dependent(node):
+            yield from self._read_loop(node)
         elif not isinstance(node, nodes.ExprStmt):
             if self._is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
                 raise _Unread
             yield _Blank(repr(node))
+
+    def _read_loop(self, loop: nodes.For) -> Iterator[_Piece]:
+        listed = self.lists.get(loop.iter.name) if isinstance(loop.iter, nodes.Name) else loop.iter
+        for body in unroll(loop, listed):
+            # What is set in a loop is not set behind it.
+            inner = replace(self, names={**self.names}, values={**self.values}, lists={**self.lists})
+            yield from inner.read_pieces(body)
 
     def _is_run_dependent(self, node: nodes.Node) -> bool:
         """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
@@ -204,6 +216,7 @@ class _Reader:
 
     def _note_value(self, name: str, expr: nodes.Node | None) -> None:
         self.values.pop(name, None)
+        self.lists[name] = expr
         with suppress(_Unread):
             self.values |= {name: self._find_value(expr)} if expr is not None else {}
 
@@ -280,7 +293,7 @@ class _Reader:
             raise _Unread
         names = {name: self._read_expression(value) for name, value in given.items()}
         self._count_steps()
-        inner = replace(self, names=names, values={}, asking=self.calls | names.keys())
+        inner = replace(self, names=names, values={}, lists={}, asking=self.calls | names.keys())
         for name, value in given.items():
             with suppress(_Unread):
                 inner.values[name] = self._find_value(value)
@@ -332,7 +345,7 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
             at += len(part)
             continue
         following = pieces[place + 1] if place + 1 < len(pieces) else ""
-        printed = found.get(part.key) or part.text
+        printed = _find_printed(part, found)
         if printed is None and isinstance(following, str):
             end = text.find(following, at) if following else len(text)
             printed = text[at:end] if end >= 0 else None
@@ -343,6 +356,10 @@ def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     return found if at == len(text) else None
 
 
+def _find_printed(blank: _Blank, filled: Mapping[str, str | None]) -> str | None:
+    return filled.get(blank.key, blank.text)
+
+
 def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
-    parts = [piece if isinstance(piece, str) else filled.get(piece.key) or piece.text for piece in pieces]
+    parts = [piece if isinstance(piece, str) else _find_printed(piece, filled) for piece in pieces]
     return None if None in parts else "".join(part for part in parts if part is not None)

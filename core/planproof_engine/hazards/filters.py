@@ -252,10 +252,15 @@ def row_sides(condition: x.Expr) -> list[x.Expr]:
 
 
 def drop_casts(expr: x.Expr) -> x.Expr:
-    """The expression below the casts that Spark adds."""
-    while isinstance(expr, (x.Cast, x.Alias)) and not (isinstance(expr, x.Cast) and expr.written):
+    """The expression below the casts that Spark adds, and those to the type that a value has."""
+    while isinstance(expr, x.Alias) or (isinstance(expr, x.Cast) and is_added(expr)):
         expr = expr.child
     return expr
+
+
+def is_added(cast: x.Cast) -> bool:
+    """Whether a cast says nothing of a value: Spark adds it, or the value has that type."""
+    return not cast.written or cast.child.type == cast.type
 
 
 def is_greatest(expr: x.Expr) -> bool:

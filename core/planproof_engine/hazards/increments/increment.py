@@ -19,6 +19,8 @@ from planproof_engine.logical import nodes as p
 
 EQUALS = ("=", "<=>")
 LOWER, UPPER = (">", ">="), ("<", "<=")
+_KEYS = ("md5", "sha", "sha1", "sha2", "xxhash64", "concat", "concat_ws")
+"""What makes one key of several values."""
 _DENIED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 """What a comparison is under NOT."""
 
@@ -191,11 +193,29 @@ class Increment:
         """As `texts`; of a union's column those of each side."""
         return self.texts(one for expr in exprs for one in self.definitions.all_of(expr))
 
+    def list_told(self, columns: Iterable[x.Expr]) -> list[x.Expr]:
+        """The columns, and all in which rows agree that agree in them: what a key such as a hash is made of."""
+        found = list(columns)
+        for column in found:  # Grows on the way.
+            found += (part for one in self.definitions.all_of(column) for part in self._list_keyed(one))
+        return found
+
+    def _list_keyed(self, expr: x.Expr) -> list[x.Expr]:
+        """The values of which a key is made, without what writes them as texts."""
+        made = self.definitions.of(filters.drop_casts(expr))
+        if isinstance(made, x.Cast) and made.type == dt.STRING:
+            return [made.child]
+        if not isinstance(made, x.Call):
+            return []
+        if made.function.name == "coalesce" and all(isinstance(e, x.Literal) for e in made.args[1:]):
+            return [made.args[0]]
+        return list(made.args) if made.function.name in _KEYS else []
+
     def text(self, expr: x.Expr) -> str:
         """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
         number, as what forty columns are made of by twos would be no text that a machine holds."""
         made = self.definitions.of(expr)
-        while isinstance(made, x.Cast) and not made.written and not filters.loses(made.child.type, made.type):
+        while isinstance(made, x.Cast) and filters.is_added(made) and not filters.loses(made.child.type, made.type):
             made = self.definitions.of(made.child)
         if id(made) not in self._known:
             form = self._describe(made)

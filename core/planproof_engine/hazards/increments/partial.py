@@ -9,6 +9,7 @@ from planproof_engine import types as dt
 from planproof_engine.expr import Category
 from planproof_engine.expr import nodes as x
 from planproof_engine.hazards import filters
+from planproof_engine.hazards.increments import units
 from planproof_engine.hazards.increments.increment import Increment, find_sides, list_windows
 from planproof_engine.hazards.increments.watermark import find_watermark
 from planproof_engine.hazards.increments.whole import comes_whole
@@ -27,10 +28,34 @@ def suspect_cuts(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     if not written.partition_by:
         said = "insert_overwrite without partition_by replaces the whole table with them"
         yield inc.make_suspicion("PP140", delta, said)
-    elif columns and not comes_whole(inc, delta, delta.over, columns):
+    elif columns and not comes_whole(inc, delta, delta.over, columns) and not _chooses_keys(inc, delta, columns):
         names = ", ".join(written.partition_by)
         said = f"a partition ({names}) of which only some rows are read is replaced by them"
         yield inc.make_suspicion("PP140", delta, said)
+
+
+def _chooses_keys(inc: Increment, delta: filters.Delta, columns: list[x.Expr]) -> bool:
+    """Whether it reads all rows of the keys that have new ones, and another filter leaves out, by the same bound, the
+    partitions in which other keys have rows."""
+    query = delta.condition
+    if not isinstance(query, x.InSubquery) or not _reads_alike(inc, query):
+        return False
+    asked = (c for n in query.plan.walk() if isinstance(n, p.Filter) for c in x.conjuncts(n.condition))
+    bounds = {filters.shape(s[2]) for c in asked if (s := find_sides(c)) is not None and _is_time_itself(s[1])}
+    others = [(d, found[2]) for d in inc.deltas if (found := find_sides(d.condition)) is not None]
+    return any(filters.shape(bound) in bounds and comes_whole(inc, d, d.over, columns) for d, bound in others)
+
+
+def _is_time_itself(expr: x.Expr) -> bool:
+    """Whether it is a column, or its day: no time before or after that."""
+    cut = units.find_cut(filters.drop_casts(expr))
+    return isinstance(filters.drop_casts(cut[1] if cut is not None else expr), x.Column)
+
+
+def _reads_alike(inc: Increment, query: x.InSubquery) -> bool:
+    """Whether it looks for rows of a relation among the rows of the same one."""
+    sources = (inc.definitions.find_source(c) for value in query.values for c in inc.list_read(value))
+    return all(source is not None and filters.reads(query.plan, source.relation) for source in sources)
 
 
 def suspect_computed(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
@@ -92,7 +117,9 @@ def suspect_stale(inc: Increment, delta: filters.Delta) -> Iterator[Suspicion]:
     above = {id(node) for node in delta.over}
     windows = [window for node in inc.later.walk() if id(node) not in above for window in list_windows(node)]
     if any(
-        _looks_ahead(w) and not inc.covers(delta, inc.all_texts(w.partition)) and not _ranks_a_key(inc, w)
+        _looks_ahead(w)
+        and not inc.covers(delta, inc.all_texts(inc.list_told(w.partition)))
+        and not _ranks_a_key(inc, w)
         for w in windows
     ):
         said = "a window looks at rows that come later, and rows already stored keep what it gave before"

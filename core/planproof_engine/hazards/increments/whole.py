@@ -20,6 +20,7 @@ def comes_whole(inc: Increment, delta: filters.Delta, below: tuple[p.Plan, ...],
     """Whether rows that agree in all `columns` pass alike: the filter looks at nothing else, it begins where they
     begin, it only tells which keys are read again, or it looks at one row of each key. `below` are the nodes between
     them and the filter."""
+    columns = inc.list_told(columns)
     texts = inc.all_texts(columns)
     is_read_again = _is_read_again(inc, below, texts) or _is_of_one_row(inc, delta, texts)
     return inc.covers(delta, texts) or _begins_whole(inc, delta, columns) or is_read_again
