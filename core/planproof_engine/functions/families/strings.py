@@ -253,3 +253,6 @@ TABLE: Table = lines(
     fn("aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=RAISES),
     fn("try_aes_decrypt", (*_CIPHER, Optional(dt.BINARY, lit(""))), dt.BINARY, ALWAYS, traits=PURE),
 )
+
+KEYS = ("md5", "sha", "sha1", "sha2", "xxhash64", "concat", "concat_ws")
+"""What makes one key of several values."""

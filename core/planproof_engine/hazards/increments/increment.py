@@ -10,6 +10,7 @@ from itertools import chain
 from planproof_engine import types as dt
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.pretty import print_as_written
+from planproof_engine.functions.families.strings import KEYS
 from planproof_engine.ground import record
 from planproof_engine.hazards import filters
 from planproof_engine.hazards.definitions import Definitions
@@ -19,10 +20,6 @@ from planproof_engine.logical import nodes as p
 
 EQUALS = ("=", "<=>")
 LOWER, UPPER = (">", ">="), ("<", "<=")
-_KEYS = ("md5", "sha", "sha1", "sha2", "xxhash64", "concat", "concat_ws")
-"""What makes one key of several values."""
-_DENIED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-"""What a comparison is under NOT."""
 
 
 @record(frozen=True, slots=True)
@@ -209,7 +206,7 @@ class Increment:
             return []
         if made.function.name == "coalesce" and all(isinstance(e, x.Literal) for e in made.args[1:]):
             return [made.args[0]]
-        return list(made.args) if made.function.name in _KEYS else []
+        return list(made.args) if made.function.name in KEYS else []
 
     def text(self, expr: x.Expr) -> str:
         """What an expression is by what the sources hold: the same for a column and for what it was made of. It is a
@@ -251,8 +248,9 @@ def find_sides(condition: x.Expr, operators: Sequence[str] = LOWER) -> tuple[str
     """The operator, the rows' own side, and the bound; None for another condition. BETWEEN is `>=`."""
     if isinstance(condition, x.Call) and condition.function.name == "not":
         inner = condition.args[0]
-        name = _DENIED.get(inner.function.name) if isinstance(inner, x.Call) else None
-        return _find_sides_of(name, inner.children, operators) if name is not None else None
+        name = inner.function.name if isinstance(inner, x.Call) else ""
+        of, other = (LOWER, UPPER) if name in LOWER else (UPPER, LOWER)
+        return _find_sides_of(other[1 - of.index(name)], inner.children, operators) if name in of else None
     if not isinstance(condition, x.Call) or len(condition.args) < 2:
         return None
     return _find_sides_of(condition.function.name, condition.args, operators)
