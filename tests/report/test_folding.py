@@ -109,6 +109,22 @@ def test_seeds_and_snapshots_too_are_one_remark_each(kind: str, why: str) -> Non
     assert f"planproof does not know the schemas of shop.s1, shop.s2: each {kind} {why}" in text
 
 
+def test_what_is_said_of_many_incremental_models_filters_is_one_remark() -> None:
+    def of(line: int, condition: str, why: str) -> Finding:
+        said = f"a later run reads only rows with `{condition}`: {why}"
+        return Finding(Verdict.WARNING, "PP142", "logical", message=said, origin=Origin(line, 7, file="models/a.sql"))
+
+    empty, late = "if the table is empty, the bound is NULL", "rows that arrive late are never read"
+    reports = [
+        checked("shop.a", of(3, "at > (select max(at) from shop.a)", empty), of(9, "at > '2020-01-01'", late)),
+        checked("shop.b", of(4, "day >= (select max(`day`) from shop.b)", empty)),
+    ]
+    text = " ".join(render_plain(reports).split())
+    shared = f"a later run reads only rows with `...`: {empty}"
+    assert f"PP142 shop.a, shop.b at models/a.sql:3:7, and elsewhere: {shared}" in text
+    assert f"PP142 shop.a at models/a.sql:9:7: a later run reads only rows with `at > '2020-01-01'`: {late}" in text
+
+
 def test_two_constants_are_two_causes() -> None:
     def wraps(constant: str) -> Finding:
         return Finding(Verdict.VIOLATED, "PP136", "logical", "n", message=f"n: ({constant}) is computed as int")

@@ -22,6 +22,7 @@ _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read off
 _OF_NO_MODEL = re.compile(
     r"planproof does not know the schema of (?P<name>\S+): the (?P<kind>source|seed|snapshot) (?P=name) (?P<why>.*)"
 )
+_OF_A_FILTER = re.compile(r"(?P<said>a later run reads only rows with )`.*`(?P<why>: .*)", re.DOTALL)
 
 
 def group_by_cause(stopped: Sequence[Report]) -> list[list[Report]]:
@@ -115,8 +116,7 @@ def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Rem
             continue
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
-                unread = _OF_NO_MODEL.match(parts.message_of(f)) if f.code == "PP111" else None
-                key = f"{unread['kind']}: {unread['why']}" if unread else f"{parts.message_of(f)}{place_of(f)}"
+                key = _find_shared(f) or f"{parts.message_of(f)}{place_of(f)}"
                 seen.setdefault((f.code, key), []).append((report, f))
     for found in sorted(seen.values(), key=lambda found: is_secondary(found[0][1])):
         (report, finding), *others = found
@@ -127,8 +127,19 @@ def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Rem
         yield Remark(report, finding, _merge_messages([f for _, f in found]), elsewhere, models, tuple(following))
 
 
+def _find_shared(finding: Finding) -> str | None:
+    """What the findings of other sources, or of other incremental models' filters, may say too."""
+    unread = _OF_NO_MODEL.match(parts.message_of(finding)) if finding.code == "PP111" else None
+    filtered = _OF_A_FILTER.match(parts.message_of(finding))
+    return f"{unread['kind']}: {unread['why']}" if unread else filtered and filtered["why"]
+
+
 def _merge_messages(found: Sequence[Finding]) -> str:
-    """The message of findings that are one remark: sources of which the same is said are named one after the other."""
+    """The message of findings that are one remark: sources of which the same is said are named one after the other, and
+    filters are left out."""
+    filtered = _OF_A_FILTER.match(parts.message_of(found[0]))
+    if filtered is not None and len({*map(parts.message_of, found)}) > 1:
+        return f"{filtered['said']}`...`{filtered['why']}"
     first, unread = parts.message_of(found[0]), [_OF_NO_MODEL.match(parts.message_of(f)) for f in found]
     names = list(dict.fromkeys(match["name"] for match in unread if match is not None))
     match = unread[0]
