@@ -68,6 +68,7 @@ def test_a_long_number_in_a_template_is_no_error_of_planproof(number: str, dbt_m
         assert find_branch(project, project.nodes["model.shop.long"]) is Branch.UNKNOWN
 
 
+LONG = [1] * 2_000
 DOUBLING = {
     "macros": ("{{ m0() }}", {n: f"{{{{ m{n + 1}() }}}}" * 2 for n in range(30)}),
     "parameters": ("{{ m0('a') }}", {n: f"{{{{ m{n + 1}(x ~ x) }}}}" for n in range(30)}),
@@ -76,6 +77,14 @@ DOUBLING = {
         {},
     ),
     "names": ("{% set a = 'a' %}" + "{% set a = a ~ a %}" * 30 + "{{ a if is_incremental() else 1 }}", {}),
+    "a loop's body": (
+        f"{{% for i in {LONG} %}}{{% if is_incremental() %}}{{% do {LONG} %}}{{% endif %}}{{% endfor %}}1",
+        {},
+    ),
+    "a long macro": (
+        f"1{{% if is_incremental() %}}{'{{ m29() }}' * 300}{{% endif %}}",
+        {29: f"{{% if 1 %}}{{{{ {LONG} }}}}{{% endif %}}"},
+    ),
 }
 
 

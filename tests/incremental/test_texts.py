@@ -98,6 +98,10 @@ def test_a_loop_over_a_list_that_stands_there(dbt_manifest: Any, listed: str, sa
         ("{% for one in [1, 2] if one > 1 %}", "id = {{ one }}"),
         ("{% for one in [1, 2] %}", "id = {{ loop.cycle(1, 2) }}"),
         ("{% for one in [1] %}", "{% for two in [1, 2] %}id = {{ two }}{% endfor %}"),
+        ("{% set ids = [1] %}{% do ids.append(2) %}{% for one in ids %}", "id = {{ one }}"),
+        ("{% set ids = [1] %}{% set none = ids.append(2) %}{% for one in ids %}", "id = {{ one }}"),
+        ("{% set a = 'id' %}{% set ids = [a] %}{% set a = 'x' %}{% for one in ids %}", "day = {{ one }}"),
+        ("{% set a = 'id' %}{% for one in [a] %}{% set a = 'x' %}", "day = {{ one }}"),
     ],
 )
 def test_a_loop_that_the_template_alone_does_not_tell(dbt_manifest: Any, listed: str, said: str) -> None:

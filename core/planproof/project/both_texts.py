@@ -20,7 +20,7 @@ from planproof.project import Project, ProjectNode
 from planproof.project.alignment import parse_template
 from planproof.project.compiled import find_injections
 from planproof.project.macro_calls import ASKING, is_built_in, list_called
-from planproof.project.unrolled import NotUnrolled, unroll
+from planproof.project.unrolled import NotUnrolled, Uses, unroll
 from planproof_engine import record
 
 
@@ -45,6 +45,8 @@ _MOST = 20_000
 """Steps of reading a template: one that doubles what it prints is not read to its end."""
 _LONG = 1_000
 """So many characters are a step."""
+_SMALL = 8
+"""So many nodes that are looked at are a step."""
 _BEYOND = ("return", "caller", "varargs", "kwargs")
 """What a macro may do that is not read here."""
 
@@ -67,7 +69,8 @@ def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
             return None
         relations, variables = _list_relations(project, node), _list_variables(project, node)
         calls = ASKING | asking
-        readers = (_Reader(relations, *variables, macros, calls, is_later, asking=calls) for is_later in (False, True))
+        given, uses = (relations, *variables, macros, calls), Uses.of(tree)
+        readers = (_Reader(*given, is_later, asking=calls, uses=uses) for is_later in (False, True))
         first, later = (_join_pieces(reader.read_pieces(tree.body)) for reader in readers)
     except (NotUnrolled, TemplateSyntaxError, RecursionError):
         return None
@@ -160,6 +163,7 @@ class _Reader:
     calls: frozenset[str]
     is_later: bool
     asking: frozenset[str]
+    uses: Uses
     names: dict[str, list[_Piece]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
     lists: dict[str, nodes.Node | None] = field(default_factory=dict)
@@ -200,16 +204,17 @@ class _Reader:
 
     def _read_loop(self, loop: nodes.For) -> Iterator[_Piece]:
         listed = self.lists.get(loop.iter.name) if isinstance(loop.iter, nodes.Name) else loop.iter
-        for body in unroll(loop, listed):
+        for body in unroll(loop, listed, self.uses, lambda many: self._count_steps(1 + many // _SMALL)):
             # What is set in a loop is not set behind it.
             inner = replace(self, names={**self.names}, values={**self.values}, lists={**self.lists})
             yield from inner.read_pieces(body)
 
     def _is_run_dependent(self, node: nodes.Node) -> bool:
         """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
-        names = [node.name] if isinstance(node, nodes.Name) else [name.name for name in node.find_all(nodes.Name)]
-        called = [_find_called(call) for call in (node, *node.find_all(nodes.Call))]
-        return any(name in self.asking for name in (*names, *called))
+        parts = [node, *node.find_all(nodes.Node)]
+        self._count_steps(len(parts) // _SMALL)
+        names = (one.name if isinstance(one, nodes.Name) else _find_called(one) for one in parts)
+        return any(name in self.asking for name in names)
 
     def _is_true(self, test: nodes.Node) -> bool:
         return bool(self._find_value(test))
@@ -293,7 +298,8 @@ class _Reader:
             raise _Unread
         names = {name: self._read_expression(value) for name, value in given.items()}
         self._count_steps()
-        inner = replace(self, names=names, values={}, lists={}, asking=self.calls | names.keys())
+        given_names, uses = self.calls | names.keys(), Uses.of(macro)
+        inner = replace(self, names=names, values={}, lists={}, asking=given_names, uses=uses)
         for name, value in given.items():
             with suppress(_Unread):
                 inner.values[name] = self._find_value(value)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from jinja2 import nodes
 
@@ -16,16 +19,52 @@ _BEYOND = (nodes.For, nodes.Macro, nodes.CallBlock)
 """What has names of its own, which may hide those of the loop."""
 
 
-def unroll(loop: nodes.For, listed: nodes.Node | None) -> Iterator[list[nodes.Node]]:
-    """The body for each item, with the item in the place of its name."""
+class Uses(NamedTuple):
+    """What a template does with names: `looped` are those that it only loops over, or hands to a filter, as anything
+    else may change a list; `changing` those that it sets more than once."""
+
+    looped: frozenset[str]
+    changing: frozenset[str]
+
+    @classmethod
+    @lru_cache(maxsize=512)
+    def of(cls, template: nodes.Node) -> Uses:
+        loads, looks, stores = Counter[str](), Counter[str](), Counter[str]()
+        for node in template.find_all(nodes.Node):
+            if isinstance(node, nodes.Name):
+                (stores if node.ctx == "store" else loads)[node.name] += 1
+            looked = node.iter if isinstance(node, nodes.For) else node.node if isinstance(node, nodes.Filter) else None
+            if isinstance(looked, nodes.Name):
+                looks[looked.name] += 1
+        looped = frozenset(name for name, many in loads.items() if many == looks[name])
+        return cls(looped, frozenset(name for name, many in stores.items() if many > 1))
+
+
+def unroll(
+    loop: nodes.For, listed: nodes.Node | None, uses: Uses, count_nodes: Callable[[int], None]
+) -> Iterator[list[nodes.Node]]:
+    """The body for each item, with the item in the place of its name. `count_nodes` is told before each of at least as
+    many nodes as it has."""
     if not isinstance(listed, (nodes.List, nodes.Tuple)) or not listed.items or loop.test or loop.else_:
         raise NotUnrolled
-    if any(True for one in loop.body for _ in ([one] if isinstance(one, _BEYOND) else one.find_all(_BEYOND))):
+    if isinstance(loop.iter, nodes.Name) and loop.iter.name not in uses.looped:
+        raise NotUnrolled
+    body = list(_walk(loop.body))
+    stored = {node.name for node in body if isinstance(node, nodes.Name) and node.ctx == "store"} | uses.changing
+    # An item is written where it is used: what it names may be something else there.
+    if any(isinstance(node, _BEYOND) for node in body) or any(n.name in stored for n in listed.find_all(nodes.Name)):
         raise NotUnrolled
     last = len(listed.items) - 1
     for at, item in enumerate(listed.items):
+        count_nodes(len(body) * (1 + sum(1 for _ in item.find_all(nodes.Node))))
         told = {"first": at == 0, "last": at == last, "index": at + 1, "index0": at, "length": last + 1}
         yield _Places(_name_parts(loop.target, item), told).place_all(loop.body)
+
+
+def _walk(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
+    for node in body:
+        yield node
+        yield from node.find_all(nodes.Node)
 
 
 def _name_parts(target: nodes.Node, item: nodes.Expr) -> dict[str, nodes.Expr]:
@@ -83,6 +122,6 @@ class _Places:
 def _take_item(node: nodes.Getitem) -> nodes.Node:
     """`pair[0]` of a pair that stands there."""
     listed, place = node.node, node.arg.value if isinstance(node.arg, nodes.Const) else None
-    if isinstance(listed, (nodes.List, nodes.Tuple)) and isinstance(place, int) and place < len(listed.items):
+    if isinstance(listed, (nodes.List, nodes.Tuple)) and isinstance(place, int) and 0 <= place < len(listed.items):
         return listed.items[place]
     return node
